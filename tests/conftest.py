@@ -1,0 +1,54 @@
+"""Fixtures for all tests: a throw-away home, and a guard that keeps tests out of the real one."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+CLEAN_VARIABLES = ("PATH", "LANG", "LC_ALL", "TERM")
+
+
+@pytest.fixture(autouse=True)
+def _no_real_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test forgets to redirect lands in a folder that cannot be written."""
+    monkeypatch.setenv("HOME", "/nonexistent/flightrec-tests")
+    for name in list(os.environ):
+        if name.startswith(("FLIGHTREC_", "XDG_", "ZDOTDIR", "BASH_ENV", "PROMPT_COMMAND")):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty home with a path short enough for a socket below it; ``$HOME`` points there."""
+    folder = Path(tempfile.mkdtemp(prefix="fr-", dir="/tmp"))
+    monkeypatch.setenv("HOME", str(folder))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def clean_env(home: Path) -> dict[str, str]:
+    """An environment for child processes: the throw-away home and nothing of the person's."""
+    env = {name: os.environ[name] for name in CLEAN_VARIABLES if name in os.environ}
+    return {"LANG": "C.UTF-8", "TERM": "xterm-256color", **env, "HOME": str(home)}
+
+
+@pytest.fixture
+def wait_for() -> Callable[..., object]:
+    """``wait_for(condition)`` polls until the condition is true, and fails after a generous limit."""
+
+    def wait(condition: Callable[[], object], *, limit_s: float = 20.0, what: str = "") -> object:
+        deadline = time.monotonic() + limit_s
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                pytest.fail(f"waited {limit_s} s in vain for {what or condition}")
+            time.sleep(0.01)
+
+    return wait
