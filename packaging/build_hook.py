@@ -1,7 +1,7 @@
 """Builds the C helper and puts it, with the shell scripts, into the wheel.
 
-Compilers in order of preference: ``$FLIGHTREC_CC``; musl-gcc (a small static program, the fastest to
-start); cc (dynamic: works, slower to start); the ``ziglang`` package's compiler where a release
+Compilers in order of preference: ``$FLIGHTREC_CC``; musl-gcc (a small static program, the fastest
+to start); cc (dynamic: works, slower to start); the ``ziglang`` package's compiler where a release
 machine has it. ``$FLIGHTREC_WHEEL_TAG`` overrides the wheel's tag.
 """
 

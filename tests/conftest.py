@@ -39,7 +39,7 @@ def clean_env(home: Path) -> dict[str, str]:
 
 @pytest.fixture
 def wait_for() -> Callable[..., object]:
-    """``wait_for(condition)`` polls until the condition is true, and fails after a generous limit."""
+    """``wait_for(condition)`` polls until the condition is true, or fails after a long while."""
 
     def wait(condition: Callable[[], object], *, limit_s: float = 20.0, what: str = "") -> object:
         deadline = time.monotonic() + limit_s

@@ -183,4 +183,6 @@ def migrate(connection: sqlite3.Connection) -> None:
             f" {VERSION}: upgrade flightrec (nothing was changed)"
         )
     for number, script in enumerate(MIGRATIONS[found:], start=found + 1):
-        connection.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+        connection.executescript(
+            f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
+        )

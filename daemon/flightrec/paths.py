@@ -103,7 +103,7 @@ def find_paths(home: str | None = None) -> Paths:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create ``folder`` and its parents, or check that it is a folder of mine that is closed to others.
+    """Create ``folder`` and its parents, or check that it is mine and closed to others.
 
     Raises FlightrecError that names the ``chmod`` to run, or what is in the way.
     """
@@ -123,9 +123,9 @@ def make_private_folder(folder: Path) -> None:
 
 
 def find_resource(name: str) -> Path:
-    """Return a file that ships with the package: ``flightrec-helper``, ``flightrec.bash``, …
+    """Return a file that ships with the package, such as ``flightrec-helper``.
 
-    It lies in the package's ``data`` folder, or in an editable install where the source tree has it.
+    It lies in the package's ``data`` folder; in an editable install, where the source tree has it.
     Raises FlightrecError where it is missing.
     """
     package = Path(__file__).resolve().parent
