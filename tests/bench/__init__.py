@@ -1,0 +1,1 @@
+"""Figures of speed, printed for reading; ``python -m tests.bench`` runs them all."""
