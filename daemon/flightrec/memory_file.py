@@ -1,0 +1,248 @@
+"""The edge to documents that belong to the person: memory files, rc files.
+
+Such a file has other writers: editors, agents, dotfile managers. So a new version is *exchanged*
+with the one that stands there, and the one that comes out is compared with the one that was read:
+what somebody saved in between is the base of the next attempt. A second later the versions that
+came out are looked at once more, for a program that had one open may still have written to it.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightrec.errors import FlightrecError
+from flightrec.exchange import Document, Folder, read_all
+from flightrec.paths import Paths, make_private_folder
+
+Edit = Callable[[bytes | None], bytes | None]
+"""The document that stands there (None: no file) → the one that should stand there (None: none)."""
+
+BACKUPS_KEPT = 5
+
+ATTEMPTS = 100
+"""People save now and then; whoever comes in between so often does it on purpose."""
+
+LOCK_PATIENCE_S = 30.0
+
+SETTLE_S = 1.0
+"""How long a program may take from opening a file to its last write to it."""
+
+SETTLE_ROUNDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file, and the folder out of which links on the way to it must not lead."""
+
+    path: Path
+    boundary: Path
+
+
+def update_file(
+    location: Location, edit: Edit, paths: Paths, *, settle_s: float = SETTLE_S
+) -> bool:
+    """Bring the file to what ``edit`` makes of it; return whether anything was written.
+
+    ``edit`` may be asked several times, and must leave its own result as it is. ``settle_s`` is
+    how long to wait for programs that had the file open; 0 does not wait. Raises FlightrecError,
+    with a line that names the file, where it is no plain file of mine or cannot be written.
+    """
+    with _errors_name(location.path):
+        real, boundary = _resolve(location)
+        with (
+            _locked(real, paths),
+            contextlib.closing(Folder(real, boundary, create=True)) as folder,
+        ):
+            update = _Update(folder, edit, Backups(real, paths))
+            written = update.run()
+            if written and settle_s > 0:
+                update.settle(settle_s)
+            return written
+
+
+def read_file(location: Location) -> bytes | None:
+    """Return the document as ``update_file`` would find it, None for no file. Raises as it does."""
+    with _errors_name(location.path):
+        real, boundary = _resolve(location)
+        try:
+            opened = Folder(real, boundary, create=False)
+        except FileNotFoundError:
+            return None
+        with contextlib.closing(opened) as folder:
+            return _data(folder.read())
+
+
+@contextlib.contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FlightrecError as error:
+        raise FlightrecError(f"{path}: {error}") from None
+    except OSError as error:
+        raise FlightrecError(f"{path}: {error.strerror}; left alone") from None
+
+
+def _resolve(location: Location) -> tuple[Path, Path]:
+    """Return the file at the end of all links, and the boundary that it must lie in."""
+    real = Path(os.path.realpath(location.path))
+    boundary = Path(os.path.realpath(location.boundary))
+    if boundary not in real.parents:
+        raise FlightrecError(f"leads out of {location.boundary} to {real}; left alone")
+    if location.path.is_symlink() and not real.exists():
+        raise FlightrecError("is a link to nothing; left alone")
+    return real, boundary
+
+
+def _digest(real: Path) -> str:
+    return hashlib.sha256(os.fsencode(real)).hexdigest()[:12]
+
+
+@contextlib.contextmanager
+def _locked(real: Path, paths: Paths) -> Iterator[None]:
+    """Keep our other writers of this file out; a lock beside the file would lie in people's way."""
+    folder = paths.state / "locks"
+    make_private_folder(paths.state)
+    make_private_folder(folder)
+    descriptor = os.open(folder / _digest(real), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    deadline = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise FlightrecError("another flightrec is writing it; try again") from None
+            time.sleep(0.02)
+        except OSError:
+            return  # no locks on this file system: exchanging alone has to do
+        else:
+            return
+
+
+class _Update:
+    """One update of one file: the attempts that it takes, and what they displaced."""
+
+    def __init__(self, folder: Folder, edit: Edit, backups: "Backups") -> None:
+        self._folder = folder
+        self._edit = edit
+        self._backups = backups
+        self._ours: bytes | None = None
+        self._displaced: list[Document] = []
+
+    def run(self) -> bool:
+        """Apply the edit to what stands there; return whether anything was written."""
+        standing = self._folder.read()
+        return self._apply(standing, _data(standing))
+
+    def _apply(self, standing: Document | None, base: bytes | None) -> bool:
+        """Put the edited ``base`` in the place of ``standing``."""
+        expected = _data(standing)
+        like = standing
+        wrote = False
+        for _ in range(ATTEMPTS):
+            wanted = self._edit(base)
+            if wanted == expected:
+                return wrote
+            self._backups.add(base)
+            try:
+                displaced = self._put(expected, wanted, like)
+            except (FileExistsError, FileNotFoundError):
+                like = self._folder.read()
+                base = expected = _data(like)
+                continue
+            wrote = True
+            self._ours = wanted
+            if _data(displaced) == expected:
+                return True
+            # Somebody saved in between. It is their version that came out: the base from now on.
+            base, expected, like = _data(displaced), wanted, displaced
+        raise FlightrecError("is being rewritten all the time; try again later")
+
+    def _put(
+        self, expected: bytes | None, wanted: bytes | None, like: Document | None
+    ) -> Document | None:
+        """Write one version and return the one that came out."""
+        if expected is None or like is None:
+            assert wanted is not None  # noqa: S101 - it differs from what is expected
+            self._folder.create(wanted, like)
+            return None
+        displaced = self._folder.remove() if wanted is None else self._folder.exchange(wanted, like)
+        self._displaced.append(displaced)
+        return displaced
+
+    def settle(self, settle_s: float) -> None:
+        """Bring in what was still written to versions that had been displaced."""
+        for _ in range(SETTLE_ROUNDS):
+            time.sleep(settle_s)
+            late = self._find_late()
+            for before, now in late:
+                self._bring_in(before, now)
+            if not self.run() and not late:
+                return
+
+    def _find_late(self) -> list[tuple[bytes, bytes]]:
+        """Return displaced versions that changed since, as they were and as they are."""
+        late = []
+        for position, document in enumerate(self._displaced):
+            now = read_all(document.descriptor)
+            if now != document.data:
+                late.append((document.data, now))
+                self._displaced[position] = Document(now, document.descriptor, document.status)
+        return late
+
+    def _bring_in(self, before: bytes, now: bytes) -> None:
+        standing = self._folder.read()
+        current = _data(standing)
+        if current == self._ours:
+            self._apply(standing, now)
+        elif current is not None and now.startswith(before):
+            gap = b"" if current.endswith(b"\n") else b"\n"
+            self._apply(standing, current + gap + now[len(before) :])
+        else:
+            self._backups.add(now)  # written over by a third program: kept, for the person to see
+
+
+def _data(document: Document | None) -> bytes | None:
+    return None if document is None else document.data
+
+
+class Backups:
+    """The last few versions of one file that we replaced."""
+
+    def __init__(self, real: Path, paths: Paths) -> None:
+        self._paths = paths
+        self._digest = _digest(real)
+        self._name = real.name[-100:]
+
+    def add(self, data: bytes | None) -> None:
+        """Keep a version; the oldest beyond ``BACKUPS_KEPT`` goes."""
+        if not data:
+            return
+        folder = backup_folder(self._paths)
+        make_private_folder(folder)
+        kept = sorted(folder.glob(f"{self._digest}-*"))
+        if kept and kept[-1].read_bytes() == data:
+            return
+        target = folder / f"{self._digest}-{time.time_ns():020}-{self._name}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
+            file.write(data)
+        for old in kept[: max(0, len(kept) + 1 - BACKUPS_KEPT)]:
+            old.unlink(missing_ok=True)
+
+
+def backup_folder(paths: Paths) -> Path:
+    """Return where replaced versions are kept."""
+    return paths.state / "backups"
