@@ -1,0 +1,155 @@
+"""One module for each subcommand, and what all of them share: parsing, help, errors.
+
+A command's module has ``HELP`` (one line), ``EXAMPLES`` (command line and what it does),
+``add_arguments`` and ``run``. It is imported when it is asked for, and imports what is slow to
+import where it is used.
+"""
+
+import argparse
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, cast
+
+from flightrec import __version__
+from flightrec.errors import ExitCode, FlightrecError
+
+GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Set up", ("install", "uninstall", "init", "doctor", "demo")),
+    ("Look", ("status", "log", "rules", "why", "stats")),
+    ("Teach", ("learn", "dismiss", "reflect", "export")),
+    ("Keep private", ("pause", "resume", "forget", "redact")),
+    ("Inside", ("daemon", "eval")),
+)
+"""All commands, in the order in which the help shows them."""
+
+COMMANDS = tuple(name for _, names in GROUPS for name in names)
+
+INTERRUPTED = 130
+
+SUMMARY = """\
+usage: flightrec COMMAND [OPTION]...
+
+A flight recorder for shell commands: the same failed command never bites twice."""
+
+Examples = Sequence[tuple[str, str]]
+
+
+class Command(Protocol):
+    """What a module in this package looks like."""
+
+    HELP: str
+    EXAMPLES: Examples
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Say which arguments the command takes."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it; return the exit status."""
+
+
+def load(name: str) -> Command:
+    """Return a command's module."""
+    return cast("Command", importlib.import_module(f"{__name__}.{name}"))
+
+
+def dispatch(words: list[str]) -> int:
+    """Run one command line; return its exit status."""
+    return guarded(lambda: _dispatch(words))
+
+
+def _dispatch(words: list[str]) -> int:
+    name = words[0] if words else "--help"
+    if name in ("-h", "--help", "help"):
+        return _help(words[1:])
+    if name not in COMMANDS:
+        return _unknown(name)
+    command = load(name)
+    return command.run(make_parser(name, command).parse_args(words[1:]))
+
+
+def make_parser(name: str, command: Command) -> argparse.ArgumentParser:
+    """Return the parser of one command, with its examples below its help."""
+    parser = argparse.ArgumentParser(
+        prog=f"flightrec {name}",
+        description=command.HELP,
+        epilog=_show_examples(command.EXAMPLES),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    command.add_arguments(parser)
+    return parser
+
+
+def _show_examples(examples: Examples) -> str:
+    width = max((len(line) for line, _ in examples), default=0)
+    lines = (f"  {line:{width}}  {meaning}".rstrip() for line, meaning in examples)
+    return "\n".join(("examples:", *lines))
+
+
+def _help(words: list[str]) -> int:
+    if words and words[0] in COMMANDS:
+        make_parser(words[0], load(words[0])).print_help()
+        return ExitCode.OK
+    if words:
+        return _unknown(words[0])
+    print("\n".join(_overview()))
+    return ExitCode.OK
+
+
+def _overview() -> Iterator[str]:
+    yield SUMMARY
+    for title, names in GROUPS:
+        yield f"\n{title}:"
+        for name in names:
+            yield f"  {name:10} {load(name).HELP}"
+    yield "\nflightrec COMMAND --help shows options and examples; flightrec --version the version."
+
+
+def _unknown(name: str) -> int:
+    near = difflib.get_close_matches(name, COMMANDS, n=1)
+    meant = f"; did you mean {near[0]}?" if near else ""
+    print(f"flightrec: no command {name!r}{meant} (see flightrec --help)", file=sys.stderr)
+    return ExitCode.USAGE
+
+
+def guarded(action: Callable[[], int]) -> int:
+    """Run ``action`` and turn what it raises into one line and an exit status."""
+    try:
+        status = action()
+        sys.stdout.flush()
+    except FlightrecError as error:
+        return _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read us has enough; the interpreter must not try to flush once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.OK
+    except Exception as error:  # noqa: BLE001 - the one place that turns a bug into a line
+        return _report_bug(error)
+    return status
+
+
+def _fail(line: str, status: int) -> int:
+    print(f"flightrec: {line}", file=sys.stderr)
+    return status
+
+
+def _report_bug(error: Exception) -> int:
+    """Log where it happened, without a word of what was handled, and say where the log is."""
+    import logging  # noqa: PLC0415 - only bugs need it
+
+    from flightrec.daemon_log import log_to  # noqa: PLC0415
+    from flightrec.paths import find_paths  # noqa: PLC0415
+
+    kind = type(error).__name__
+    try:
+        log = find_paths().state / "cli.log"
+        log_to(log)
+        logging.getLogger("flightrec").error("flightrec %s: a bug", __version__, exc_info=error)
+    except (OSError, FlightrecError):
+        return _fail(f"a bug ({kind}), and no log could be written", ExitCode.BUG)
+    return _fail(f"a bug ({kind}); please report what {log} says last", ExitCode.BUG)
