@@ -1,0 +1,64 @@
+"""An agent's shell line → the command that its model asked for.
+
+Agents hand a shell more than the model's words: they restore a snapshot, guard the options, report
+the directory. A rule learned from such a line would match nothing a second time, and its hint would
+show a text that the model never wrote. The tables say what each of them adds; a line of no known
+shape is taken as it stands.
+"""
+
+import re
+
+from flightrec import shell_words
+
+SILENT_PREFIXES = (
+    "SNAPSHOT_FILE=",  # Claude Code: snapshot of the login shell
+    'if [ -z "${BASH_ENV-}" ] && [ -n "${HOME-}" ]',  # Codex: snapshot of the login shell
+    'set -e; . "',  # Codex: tries the snapshot
+    "printf '%s' mistralai-vibe-login-env-",  # Vibe: environment of the login shell
+    "printf %s '__copilot_login_env_snapshot_",  # Copilot CLI: the same
+)
+"""An agent's own work. Nothing that such a shell runs was asked for by a model."""
+
+OUTER_PREFIXES = (
+    "__CODEX_SNAPSHOT_",  # Codex: restores its snapshot, then becomes the shell of the command
+    "owner_is_alive() {",  # droid: supervisor
+    "{ echo 1000 >/proc/self/oom_score_adj; }",  # Vibe: becomes the shell of the command
+    "{ socat TCP",  # Claude Code's sandbox: proxies around the command
+    "/bin/bash -c '{ socat TCP",
+)
+"""An agent's shell that starts another one, which is the model's: that one is recorded."""
+
+SILENT_LINES = frozenset(("env",))
+"""Claude Code asks the login shell for its environment so."""
+
+_EVAL_MARKS = ("shell-snapshots/", "mistralai-vibe-login-shell-")
+"""Paths in the lines of Claude Code and Vibe, whose command is the argument of an ``eval``."""
+
+_GEMINI = re.compile(
+    r"\A(?:shopt -u [a-z ]+; )?_bgpids_file=\S+\n\(\n  trap '[^']*' EXIT\n"
+    r"(?P<command>.*)\n\)\n__code=\$\?\nexit \$__code\s*\Z",
+    re.DOTALL,
+)
+"""Gemini CLI wraps the command in a subshell that reports its background jobs."""
+
+
+def unwrap(line: str) -> str | None:
+    """Return the model's command in a line that an agent gave a shell.
+
+    None for a line that is the agent's own work: there is nothing to record.
+    """
+    text = line.lstrip()
+    if text in SILENT_LINES or text.startswith(SILENT_PREFIXES + OUTER_PREFIXES):
+        return None
+    if any(mark in text for mark in _EVAL_MARKS):
+        return _last_eval(text) or line
+    gemini = _GEMINI.match(line)
+    return gemini["command"] if gemini else line
+
+
+def _last_eval(line: str) -> str:
+    """Return the argument of the line's last ``eval``, unquoted; empty where there is none."""
+    for segment in reversed(shell_words.parse(line).segments):
+        if segment.program == "eval" and segment.arguments:
+            return segment.arguments[0].text
+    return ""

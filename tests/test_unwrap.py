@@ -1,0 +1,85 @@
+"""What agents add to a command is taken away again; what people write stays as it is."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flightrec.shell_words import quote
+from flightrec.unwrap import OUTER_PREFIXES, SILENT_PREFIXES, unwrap
+
+SNAPSHOT = "/home/dev/.claude/shell-snapshots/snapshot-bash-1764500000000-ab12cd.sh"
+
+
+def claude(command: str, *, pipeline: bool = False) -> str:
+    stdin = "" if pipeline else " < /dev/null"
+    return (
+        f"source {SNAPSHOT} 2>/dev/null || true"
+        " && \\builtin shopt -u extglob 2>/dev/null || true"
+        f" && eval {quote(command)}{stdin} && pwd -P >| /tmp/claude-6f3e-cwd"
+    )
+
+
+def vibe(command: str) -> str:
+    return f"{{ . /tmp/mistralai-vibe-login-shell-77.sh; }}\neval {quote(command)}"
+
+
+def gemini(command: str) -> str:
+    return (
+        "shopt -u promptvars nullglob extglob; _bgpids_file=/tmp/shell_pgrep_9a.tmp\n(\n"
+        f"  trap 'jobs -p >/tmp/shell_pgrep_9a.tmp' EXIT\n{command}\n)\n"
+        "__code=$?\nexit $__code"
+    )
+
+
+COMMANDS = (
+    "ls",
+    "git statsu",
+    "cd 'my dir' && pytest -q 2>&1 | tail -20",
+    'echo "it\'s" $HOME `date` \\$x',
+    "python3 - <<'X'\nprint('eval \"x\"')\nX",
+    "eval 'echo hi'",
+    "printf '%s\\n' 'a'\\''b'",
+    "false; echo next || exit 5",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("wrapper", [claude, vibe, gemini])
+def test_the_model_s_command_is_found_in_an_agent_s_line(
+    wrapper: Callable[[str], str], command: str
+) -> None:
+    assert unwrap(wrapper(command)) == command
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=200))
+def test_any_command_comes_back_unchanged_from_an_eval(command: str) -> None:
+    assert unwrap(claude(command, pipeline=True)) == command
+
+
+@pytest.mark.parametrize("prefix", SILENT_PREFIXES + OUTER_PREFIXES)
+def test_an_agent_s_own_work_is_no_command(prefix: str) -> None:
+    assert unwrap(prefix + "x'; true") is None
+
+
+def test_an_agent_that_asks_for_the_environment_is_no_command() -> None:
+    assert unwrap("env") is None
+    assert unwrap("env | grep PATH") == "env | grep PATH"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_plain_command_stays_as_it_is(command: str) -> None:
+    assert unwrap(command) == command
+
+
+def test_a_line_of_a_snapshot_without_eval_stays_as_it_is() -> None:
+    line = f"cat {SNAPSHOT}"
+
+    assert unwrap(line) == line
+
+
+def test_a_line_that_was_cut_off_still_gives_what_is_there() -> None:
+    line = claude("echo " + "x" * 50_000)[: 16 * 1024]
+
+    assert unwrap(line) is not None
