@@ -1,0 +1,579 @@
+#include "observe.h"
+
+#include "clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BUFFER_SIZE = 64 * 1024, FIRST_FREE_FD = 3 };
+
+enum stream_kind {
+    KIND_ALONE, /* a terminal, a device, or closed: not touched */
+    KIND_PIPE,
+    KIND_SOCKET,
+    KIND_FILE,
+};
+
+/* One of the program's standard streams on its way through us. */
+struct stream {
+    enum stream_kind kind;
+    int fd;       /* 1 or 2 */
+    int source;   /* our end of what the program writes into, or -1 */
+    int given;    /* the program's end, or -1 */
+    int target;   /* where it belongs, or -1 before the first byte */
+    bool blocking; /* a write into `target` may block: at most PIPE_BUF at a time */
+    bool waiting; /* for room in `target`; nothing is read meanwhile */
+    size_t start, end; /* in `buffer`: read and not yet passed on */
+    char *buffer;
+    off_t begin; /* where in a regular file the program's output begins */
+    struct tail *tail;
+};
+
+static char buffers[STREAMS][BUFFER_SIZE];
+static struct stream streams[STREAMS];
+static int events = -1; /* epoll: reports in the order in which things happened, unlike poll */
+
+/* ---- the two streams ---- */
+
+static bool is_byte_stream(int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof type;
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+static enum stream_kind kind_of(int fd)
+{
+    struct stat file;
+
+    if (fstat(fd, &file) < 0)
+        return KIND_ALONE;
+    if (S_ISFIFO(file.st_mode))
+        return KIND_PIPE;
+    if (S_ISSOCK(file.st_mode) && is_byte_stream(fd))
+        return KIND_SOCKET;
+    return S_ISREG(file.st_mode) ? KIND_FILE : KIND_ALONE;
+}
+
+static bool same_file(const struct stat *one, const struct stat *other)
+{
+    return one->st_dev == other->st_dev && one->st_ino == other->st_ino;
+}
+
+bool observe_is_merged(void)
+{
+    struct stat output, error;
+
+    return fstat(STDOUT_FILENO, &output) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
+           same_file(&output, &error);
+}
+
+/* Where the next byte goes: the end of a file that is appended to, else the shared position. */
+static off_t write_position(int fd)
+{
+    struct stat file;
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags >= 0 && (flags & O_APPEND) != 0)
+        return fstat(fd, &file) == 0 ? file.st_size : -1;
+    return lseek(fd, 0, SEEK_CUR);
+}
+
+/* A pair of the stream's own kind: a program that opens /dev/stderr or asks what it is sees no
+ * difference. */
+static int open_pair(struct stream *stream)
+{
+    int pair[2];
+    int result = stream->kind == KIND_SOCKET
+                     ? socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)
+                     : pipe2(pair, O_CLOEXEC);
+
+    if (result < 0)
+        return -1;
+    stream->source = pair[0];
+    stream->given = pair[1];
+    return fcntl(stream->source, F_SETFL, O_NONBLOCK);
+}
+
+static void leave_alone(struct stream *stream)
+{
+    if (stream->source >= 0)
+        close(stream->source);
+    if (stream->given >= 0)
+        close(stream->given);
+    stream->source = stream->given = -1;
+    stream->kind = KIND_ALONE;
+}
+
+static void prepare_stream(struct stream *stream)
+{
+    stream->kind = kind_of(stream->fd);
+    if (stream->kind == KIND_FILE)
+        stream->begin = write_position(stream->fd);
+    else if (stream->kind != KIND_ALONE && open_pair(stream) < 0)
+        leave_alone(stream); /* no descriptors left: unseen is better than broken */
+}
+
+static void prepare_streams(struct observation *seen, bool errors_only)
+{
+    struct stream *output = &streams[STREAM_OUTPUT], *error = &streams[STREAM_ERROR];
+
+    for (int i = 0; i < STREAMS; i++)
+        streams[i] = (struct stream){.fd = STDOUT_FILENO + i, .source = -1, .given = -1,
+                                     .target = -1, .buffer = buffers[i], .tail = &seen->tails[i]};
+    seen->merged = observe_is_merged();
+    if (seen->merged || !errors_only)
+        prepare_stream(output);
+    if (seen->merged)
+        error->given = output->given;
+    else
+        prepare_stream(error);
+}
+
+static void close_given(void)
+{
+    if (streams[STREAM_ERROR].given >= 0)
+        close(streams[STREAM_ERROR].given);
+    if (streams[STREAM_OUTPUT].given >= 0 &&
+        streams[STREAM_OUTPUT].given != streams[STREAM_ERROR].given)
+        close(streams[STREAM_OUTPUT].given);
+    streams[STREAM_OUTPUT].given = streams[STREAM_ERROR].given = -1;
+}
+
+static int watch(int operation, int fd, uint32_t what, struct stream *stream)
+{
+    struct epoll_event event = {.events = what, .data.ptr = stream};
+
+    return epoll_ctl(events, operation, fd, &event);
+}
+
+static int watch_streams(void)
+{
+    events = epoll_create1(EPOLL_CLOEXEC);
+    if (events < 0)
+        return -1;
+    for (int i = 0; i < STREAMS; i++)
+        if (streams[i].source >= 0 && watch(EPOLL_CTL_ADD, streams[i].source, EPOLLIN, &streams[i]) < 0)
+            return -1;
+    return 0;
+}
+
+/* Undo what was prepared. */
+static void forget_streams(void)
+{
+    close_given(); /* first: two streams may share one */
+    for (int i = 0; i < STREAMS; i++)
+        leave_alone(&streams[i]);
+    if (events >= 0)
+        close(events);
+    events = -1;
+}
+
+/* ---- passing on ---- */
+
+static void end_stream(struct stream *stream)
+{
+    if (stream->source >= 0)
+        close(stream->source); /* whoever still writes learns that nobody reads */
+    stream->source = -1;
+    stream->start = stream->end = 0;
+}
+
+/* A write must never block: signals and the other stream would have to wait. A socket takes that
+ * per call; a pipe is opened once more, since O_NONBLOCK on the descriptor that we were given would
+ * reach everybody who shares it. */
+static void open_target(struct stream *stream)
+{
+    char path[] = "/proc/self/fd/1";
+
+    stream->target = stream->fd;
+    if (stream->kind == KIND_SOCKET)
+        return;
+    path[sizeof path - 2] = (char)('0' + stream->fd);
+    stream->target = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    stream->blocking = stream->target < 0;
+    if (stream->blocking)
+        stream->target = stream->fd;
+}
+
+static bool has_room(const struct stream *stream)
+{
+    struct pollfd target = {stream->target, POLLOUT, 0};
+
+    return poll(&target, 1, 0) > 0;
+}
+
+static ssize_t write_target(struct stream *stream)
+{
+    const char *data = stream->buffer + stream->start;
+    size_t size = stream->end - stream->start;
+
+    if (stream->kind == KIND_SOCKET)
+        return send(stream->target, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (!stream->blocking)
+        return write(stream->target, data, size);
+    if (!has_room(stream)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return write(stream->target, data, size < PIPE_BUF ? size : PIPE_BUF);
+}
+
+static void await_room(struct stream *stream, bool waiting)
+{
+    if (stream->waiting == waiting)
+        return;
+    stream->waiting = waiting;
+    /* removed, not only silenced: epoll tells of a hang-up in any case */
+    watch(EPOLL_CTL_DEL, waiting ? stream->source : stream->target, 0, stream);
+    watch(EPOLL_CTL_ADD, waiting ? stream->target : stream->source, waiting ? EPOLLOUT : EPOLLIN,
+          stream);
+}
+
+/* Pass on what is in the buffer, as far as there is room. */
+static void flush(struct stream *stream)
+{
+    if (stream->target < 0)
+        open_target(stream);
+    while (stream->start < stream->end) {
+        ssize_t written = write_target(stream);
+        if (written > 0) {
+            stream->start += (size_t)written;
+        } else if (written < 0 && (errno == EAGAIN || errno == EINTR)) {
+            if (errno == EAGAIN) {
+                await_room(stream, true);
+                return;
+            }
+        } else {
+            await_room(stream, false);
+            end_stream(stream); /* the reader is gone, and soon the writer knows */
+            return;
+        }
+    }
+    await_room(stream, false);
+}
+
+static void fill(struct stream *stream)
+{
+    ssize_t size = read(stream->source, stream->buffer, BUFFER_SIZE);
+
+    if (size > 0) {
+        stream->start = 0;
+        stream->end = (size_t)size;
+        tail_add(stream->tail, stream->buffer, (size_t)size);
+        flush(stream);
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+        end_stream(stream);
+    }
+}
+
+static bool any_open(void)
+{
+    return streams[STREAM_OUTPUT].source >= 0 || streams[STREAM_ERROR].source >= 0;
+}
+
+static bool any_waiting(void)
+{
+    return (streams[STREAM_OUTPUT].source >= 0 && streams[STREAM_OUTPUT].waiting) ||
+           (streams[STREAM_ERROR].source >= 0 && streams[STREAM_ERROR].waiting);
+}
+
+/* Wait, with the signals of `mask` blocked, and move what there is to move. Return how many streams
+ * had something, -1 with EINTR after a signal. */
+static int pass_on(int timeout_ms, const sigset_t *mask)
+{
+    struct epoll_event happened[STREAMS * 2];
+    int count = epoll_pwait(events, happened, STREAMS * 2, timeout_ms, mask);
+
+    for (int i = 0; i < count; i++) {
+        struct stream *stream = happened[i].data.ptr;
+        if (stream->source < 0)
+            continue;
+        if (stream->waiting)
+            flush(stream);
+        else
+            fill(stream);
+    }
+    return count;
+}
+
+/* ---- signals and the child ---- */
+
+/* Sent to us and meant for the program. The terminal sends its own to the whole group, and the
+ * program is in it: those are not passed on, since "once more" means something to many programs.
+ * SIGALRM comes from the kernel too, but an alarm set before we were started is ours alone. */
+static const int PASSED_ON[] = {SIGTERM, SIGHUP, SIGINT,  SIGQUIT, SIGUSR1,
+                                SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
+
+static volatile sig_atomic_t child_pid;
+static volatile sig_atomic_t child_changed;
+
+static void pass_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (child_pid > 0 && (info->si_code != SI_KERNEL || number == SIGALRM))
+        kill((pid_t)child_pid, number);
+}
+
+static void note_child(int number)
+{
+    (void)number;
+    child_changed = 1;
+}
+
+/* Take over the signals that do what they do by default; an ignored one stays ignored. `waiting` is
+ * the mask to wait with. */
+static void take_signals(const sigset_t *before, sigset_t *waiting)
+{
+    struct sigaction pass = {.sa_sigaction = pass_signal, .sa_flags = SA_SIGINFO}, was;
+
+    *waiting = *before;
+    sigdelset(waiting, SIGCHLD);
+    for (size_t i = 0; i < sizeof PASSED_ON / sizeof *PASSED_ON; i++) {
+        if (sigaction(PASSED_ON[i], &pass, &was) == 0 && was.sa_handler == SIG_IGN)
+            sigaction(PASSED_ON[i], &was, NULL);
+        else
+            sigdelset(waiting, PASSED_ON[i]);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+struct launch {
+    const struct observed_program *program;
+    const sigset_t *mask;
+    bool children_ignored; /* SIGCHLD was ignored when we were started: so it is for the program */
+    pid_t parent;
+    volatile int failure; /* errno of the child's exec, which shares our memory */
+};
+
+static void become_program(struct launch *launch)
+{
+    /* A killed stand-in must not leave the program behind: whoever kills us means the program. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launch->parent)
+        _exit(128 + SIGKILL);
+    for (int i = 0; i < STREAMS; i++)
+        if (streams[i].given >= 0)
+            dup2(streams[i].given, streams[i].fd);
+    if (launch->children_ignored)
+        signal(SIGCHLD, SIG_IGN);
+    sigprocmask(SIG_SETMASK, launch->mask, NULL);
+    execve(launch->program->path, launch->program->argv, launch->program->envp);
+    launch->failure = errno;
+    _exit(127);
+}
+
+/* vfork, since this is the price of every command; all signals are blocked, so no handler of ours
+ * runs in the child. -1 with errno where there is no child. */
+static pid_t start(const struct observed_program *program, const sigset_t *mask)
+{
+    struct sigaction note = {.sa_handler = note_child}, was;
+    struct launch launch = {.program = program, .mask = mask, .parent = getpid()};
+    pid_t pid;
+
+    sigaction(SIGCHLD, &note, &was);
+    launch.children_ignored = was.sa_handler == SIG_IGN;
+    pid = vfork();
+    if (pid == 0)
+        become_program(&launch);
+    if (pid > 0 && launch.failure != 0) {
+        waitpid(pid, NULL, 0);
+        errno = launch.failure;
+        pid = -1;
+    }
+    if (pid < 0)
+        sigaction(SIGCHLD, &was, NULL);
+    return pid;
+}
+
+/* Return whether the child has ended. A stopped one stops us as well: whoever waits for us may be
+ * a shell with job control. */
+static bool reap(int *status)
+{
+    pid_t pid = waitpid((pid_t)child_pid, status, WNOHANG | WUNTRACED);
+
+    if (pid != (pid_t)child_pid)
+        return false;
+    if (WIFSTOPPED(*status)) {
+        kill(getpid(), SIGSTOP);
+        kill(pid, SIGCONT);
+        return false;
+    }
+    child_pid = 0;
+    return true;
+}
+
+/* ---- the story ---- */
+
+static void close_fds(unsigned first, unsigned last)
+{
+    if (first <= last && syscall(SYS_close_range, first, last, 0) < 0)
+        for (unsigned fd = first; fd <= last && fd < 1024; fd++) /* before Linux 5.9 */
+            close((int)fd);
+}
+
+/* The lowest descriptor from `first` on that is ours, or INT_MAX. */
+static int next_of_ours(int first, const int *kept)
+{
+    const int ours[] = {events,
+                        streams[STREAM_OUTPUT].source,
+                        streams[STREAM_ERROR].source,
+                        streams[STREAM_OUTPUT].target,
+                        streams[STREAM_ERROR].target,
+                        kept[0],
+                        kept[1]};
+    int lowest = INT_MAX;
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (ours[i] >= first && ours[i] < lowest)
+            lowest = ours[i];
+    return lowest;
+}
+
+/* Close standard input and everything else that is not ours: somebody may wait for the end of a pipe
+ * that only the program was meant to hold. `kept` holds OBSERVE_KEPT descriptors or -1. */
+static void close_others(const int *kept)
+{
+    int next = FIRST_FREE_FD, ours;
+
+    if (next_of_ours(STDIN_FILENO, kept) != STDIN_FILENO)
+        close(STDIN_FILENO);
+    while ((ours = next_of_ours(next, kept)) != INT_MAX) {
+        close_fds((unsigned)next, (unsigned)ours - 1);
+        next = ours + 1;
+    }
+    close_fds((unsigned)next, UINT_MAX);
+}
+
+static int stay_until_end(const sigset_t *waiting)
+{
+    int status = 0;
+    bool ended = false;
+
+    for (;;) {
+        int moved = pass_on(ended && !any_waiting() ? 0 : -1, waiting);
+        if (ended && moved == 0)
+            return status; /* drained; a background job may still hold the other end */
+        if (ended && !any_open())
+            return status;
+        if (!ended && child_changed) {
+            child_changed = 0;
+            ended = reap(&status);
+        }
+    }
+}
+
+static void pass_on_until_end(const sigset_t *mask)
+{
+    while (any_open())
+        if (pass_on(-1, mask) < 0 && errno != EINTR)
+            break;
+}
+
+/* Go on for a background job in a process that holds nothing else. */
+static void leave_pump_behind(const sigset_t *mask)
+{
+    static const int nothing[OBSERVE_KEPT] = {-1, -1};
+    pid_t pid = fork();
+
+    if (pid < 0)
+        pass_on_until_end(mask); /* late, but the job's output arrives */
+    if (pid != 0)
+        return;
+    setsid(); /* a signal for the job's group ends the job, and then us by end of file */
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    for (int i = 0; i < STREAMS; i++) {
+        if (streams[i].source >= 0 && streams[i].target < 0)
+            open_target(&streams[i]);
+        if (streams[i].source < 0 || streams[i].target != streams[i].fd)
+            close(streams[i].fd);
+    }
+    close_others(nothing);
+    if (chdir("/") == 0)
+        pass_on_until_end(mask);
+    _exit(0);
+}
+
+static void read_file_tail(struct stream *stream)
+{
+    char path[] = "/proc/self/fd/1", last[TAIL_SIZE];
+    off_t end = write_position(stream->fd), from;
+    int fd;
+    ssize_t size;
+
+    if (stream->begin < 0 || end <= stream->begin)
+        return;
+    path[sizeof path - 2] = (char)('0' + stream->fd);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return;
+    from = end - stream->begin > TAIL_SIZE ? end - TAIL_SIZE : stream->begin;
+    size = pread(fd, last, (size_t)(end - from), from);
+    close(fd);
+    if (size != end - from)
+        return; /* somebody has cut it */
+    stream->tail->total = (uint64_t)(from - stream->begin);
+    tail_add(stream->tail, last, (size_t)size);
+}
+
+int observe(struct observation *seen, const struct observed_program *program)
+{
+    sigset_t all, before, waiting;
+    int64_t begin = clock_mono_us();
+    pid_t pid;
+
+    prepare_streams(seen, program->errors_only);
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    pid = watch_streams() < 0 ? -1 : start(program, &before);
+    if (pid < 0) {
+        int saved_errno = errno;
+        forget_streams();
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        errno = saved_errno;
+        return -1;
+    }
+    child_pid = pid;
+    close_given();
+    take_signals(&before, &waiting);
+    close_others(program->kept);
+    seen->status = stay_until_end(&waiting);
+    seen->usec = clock_mono_us() - begin;
+    if (any_open())
+        leave_pump_behind(&before);
+    for (int i = 0; i < STREAMS; i++)
+        if (streams[i].kind == KIND_FILE)
+            read_file_tail(&streams[i]);
+    return 0;
+}
+
+_Noreturn void observe_end_like(int status)
+{
+    if (WIFSIGNALED(status)) {
+        int number = WTERMSIG(status);
+        struct rlimit no_core = {0, 0};
+        sigset_t only;
+        setrlimit(RLIMIT_CORE, &no_core); /* the program has left its own */
+        signal(number, SIG_DFL);
+        sigemptyset(&only);
+        sigaddset(&only, number);
+        kill(getpid(), number);
+        sigprocmask(SIG_UNBLOCK, &only, NULL);
+        _exit(128 + number); /* a signal that cannot kill: it was one of the real-time ones */
+    }
+    _exit(WEXITSTATUS(status));
+}

@@ -1,0 +1,45 @@
+/*
+ * Run a program as if nobody stood between it and whoever started us, and learn how it ended and
+ * what it wrote last.
+ *
+ * What it writes into a pipe or a socket goes through one of the same kind and is passed on at once;
+ * two names of one pipe stay one, so that the order is kept. Regular files are read afterwards, and
+ * terminals and devices are left alone. Signals are passed on. A background job that still holds our
+ * pipe when the program ends gets a process of its own that goes on passing on.
+ */
+#ifndef FLIGHTREC_OBSERVE_H
+#define FLIGHTREC_OBSERVE_H
+
+#include "tail.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { STREAM_OUTPUT, STREAM_ERROR, STREAMS };
+enum { OBSERVE_KEPT = 2 };
+
+struct observation {
+    struct tail tails[STREAMS];
+    bool merged; /* one file was behind both: all is in tails[STREAM_OUTPUT] */
+    int status;  /* as waitpid(2) gives it */
+    int64_t usec;
+};
+
+struct observed_program {
+    const char *path;
+    char *const *argv, *const *envp;
+    bool errors_only;       /* leave standard output alone, unless it is standard error as well */
+    int kept[OBSERVE_KEPT]; /* descriptors of the caller's that stay open meanwhile, or -1 */
+};
+
+/* Run it to its end. -1 with errno where it was not started: nothing has changed then, and the
+ * caller may still become the program. */
+int observe(struct observation *, const struct observed_program *);
+
+/* End with the same exit status, or by the same signal without another core. */
+_Noreturn void observe_end_like(int status);
+
+/* Whether standard output and standard error are one file. */
+bool observe_is_merged(void);
+
+#endif

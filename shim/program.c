@@ -1,0 +1,123 @@
+#include "program.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char USUAL_PATH[] = "/usr/local/bin:/usr/bin:/bin";
+
+/* One folder of PATH. */
+struct folder {
+    const char *name;
+    size_t size;
+};
+
+/* Take the next folder off `*rest`, which becomes NULL behind the last one. */
+static struct folder next_folder(const char **rest)
+{
+    const char *end = strchrnul(*rest, ':');
+    struct folder folder = {*rest, (size_t)(end - *rest)};
+
+    *rest = *end == '\0' ? NULL : end + 1;
+    return folder;
+}
+
+static bool is_folder(struct folder folder, const char *name)
+{
+    size_t size = folder.size;
+
+    if (name == NULL)
+        return false;
+    while (size > 1 && folder.name[size - 1] == '/')
+        size--;
+    return strlen(name) == size && memcmp(folder.name, name, size) == 0;
+}
+
+static bool is_this_program(const struct stat *found)
+{
+    struct stat self;
+
+    return stat("/proc/self/exe", &self) == 0 && self.st_dev == found->st_dev &&
+           self.st_ino == found->st_ino;
+}
+
+/* An empty folder is the present one, for every shell. */
+static int join(char *out, struct folder folder, const char *name)
+{
+    int written = folder.size == 0
+                      ? snprintf(out, PATH_MAX, "./%s", name)
+                      : snprintf(out, PATH_MAX, "%.*s/%s", (int)folder.size, folder.name, name);
+
+    return written < PATH_MAX ? 0 : -1;
+}
+
+/* 0, or an errno that says what is wrong with this candidate. */
+static int try_candidate(struct program *program, struct folder folder, const char *name)
+{
+    struct stat found;
+
+    if (folder.size >= PATH_MAX || join(program->path, folder, name) < 0)
+        return ENOENT;
+    if (stat(program->path, &found) < 0 || !S_ISREG(found.st_mode))
+        return ENOENT;
+    if (is_this_program(&found))
+        return ENOENT;
+    if (access(program->path, X_OK) < 0)
+        return EACCES;
+    program->privileged = (found.st_mode & (S_ISUID | S_ISGID)) != 0;
+    return 0;
+}
+
+int program_find(struct program *program, const char *name, const char *path, const char *ours)
+{
+    const char *rest = path == NULL ? USUAL_PATH : path;
+    int reason = ENOENT;
+
+    while (rest != NULL) {
+        struct folder folder = next_folder(&rest);
+        int trouble = is_folder(folder, ours) ? ENOENT : try_candidate(program, folder, name);
+        if (trouble == 0)
+            return 0;
+        if (trouble != ENOENT)
+            reason = trouble;
+    }
+    errno = reason;
+    return -1;
+}
+
+const char *program_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash == NULL ? path : slash + 1;
+}
+
+void program_path_without(char *out, const char *path, const char *ours)
+{
+    const char *rest = path;
+    char *at = out;
+    bool first = true; /* `at` does not tell: the first folder may be empty */
+
+    while (rest != NULL) {
+        struct folder folder = next_folder(&rest);
+        if (is_folder(folder, ours))
+            continue;
+        if (!first)
+            *at++ = ':';
+        first = false;
+        memcpy(at, folder.name, folder.size);
+        at += folder.size;
+    }
+    *at = '\0';
+}
+
+const char *program_called_as(char *const argv[])
+{
+    uintptr_t path = (uintptr_t)getauxval(AT_EXECFN);
+
+    return path == 0 ? argv[0] : (const char *)path;
+}
