@@ -1,0 +1,44 @@
+"""How much of a run is kept: the person's level, applied before anything else looks at it."""
+
+import msgspec
+
+from flightrec import shell_words
+from flightrec.config import Level
+from flightrec.ingest import to_text
+from flightrec.wire import CommandFinished, CommandStarting, TailSource
+
+OWN_PROGRAM = "flightrec"
+
+
+def is_own(starting: CommandStarting) -> bool:
+    """Whether the line is a command of ours, perhaps with its output piped on.
+
+    What a person forgets, looks up or exports is not itself a piece of history.
+    """
+    if OWN_PROGRAM.encode() not in starting.command:
+        return False
+    line = shell_words.parse(to_text(starting.command))
+    programs = [segment.program.rpartition("/")[2] for segment in line.segments if segment.program]
+    piped = all(operator.text in ("|", "|&") for operator in line.operators)
+    return programs[:1] == [OWN_PROGRAM] and (piped or set(programs) == {OWN_PROGRAM})
+
+
+def at_level(
+    starting: CommandStarting, finished: CommandFinished, level: Level
+) -> tuple[CommandStarting, CommandFinished]:
+    """Return the two messages with nothing that the level leaves out."""
+    if level is Level.EVIDENCE:
+        return starting, finished
+    finished = msgspec.structs.replace(finished, tail=b"", tail_source=TailSource.NONE)
+    if level is Level.COMMANDS:
+        return starting, finished
+    return _programs_only(starting), finished
+
+
+def _programs_only(starting: CommandStarting) -> CommandStarting:
+    """Keep the programs' names. The command counts as cut short, so that no rule is made of it."""
+    line = shell_words.parse(to_text(starting.command))
+    programs = "; ".join(segment.program for segment in line.segments if segment.program)
+    command = programs.encode("utf-8", "surrogateescape")
+    total = max(starting.command_total, len(command) + 1)
+    return msgspec.structs.replace(starting, command=command, command_total=total)

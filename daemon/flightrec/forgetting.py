@@ -1,0 +1,189 @@
+"""Takes recorded commands out again so that no byte of them stays in any file of ours.
+
+DELETE is not enough: SQLite leaves text in free pages, in the full-text index and in the log. What
+cannot be searched (a damaged database that was set aside, a copy of a memory file) goes as a whole
+where it may hold what is to be forgotten.
+"""
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flightrec.errors import FlightrecError
+from flightrec.paths import Paths
+from flightrec.store import Store, to_bytes
+
+SEARCHED = ("runs", "rules", "evidence", "outcomes", "hints", "sessions")
+"""Tables whose rows go where any of their texts holds what is to be forgotten."""
+
+_COUNTS = """
+UPDATE rules SET
+  r = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'R'),
+  c = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind IN ('first', 'C')),
+  d = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'D'),
+  used = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'used')
+WHERE id IN (SELECT rule_id FROM temp.touched)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be forgotten: one of a text, a session, and all since a time (wall clock)."""
+
+    text: str | None = None
+    session: bytes | None = None
+    since_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """How much was found: rows of the database, and files deleted as a whole."""
+
+    runs: int
+    rules: int
+    files: int
+
+
+def forget(store: Store, paths: Paths, wanted: Wanted, *, dry_run: bool = False) -> Forgotten:
+    """Delete what is wanted from the database and the files beside it, and return how much it was.
+
+    Raises FlightrecError where a reader keeps old pages alive, ``sqlite3.Error`` where the disk
+    cannot take the rewritten database.
+    """
+    files = list(_find_files(store, paths, wanted))
+    found = _delete_rows(store, wanted, dry_run=dry_run)
+    if dry_run:
+        return Forgotten(*found, len(files))
+    for file in files:
+        file.unlink(missing_ok=True)
+    _rewrite(store.connection)
+    return Forgotten(*found, len(files))
+
+
+class _RehearsalError(Exception):
+    """Rolls a rehearsal back."""
+
+
+def _delete_rows(store: Store, wanted: Wanted, *, dry_run: bool) -> tuple[int, int]:
+    found = (0, 0)
+    with contextlib.suppress(_RehearsalError), store.transaction() as connection:
+        before = _count(connection)
+        _mark_runs(connection, wanted)
+        if wanted.text is not None:
+            _delete_text(connection, wanted.text)
+        _delete_of_runs(connection, wanted)
+        after = _count(connection)
+        found = before[0] - after[0], before[1] - after[1]
+        connection.execute("DROP TABLE temp.doomed")
+        connection.execute("DROP TABLE temp.touched")
+        if dry_run:
+            raise _RehearsalError
+    return found
+
+
+def _count(connection: sqlite3.Connection) -> tuple[int, int]:
+    runs, rules = connection.execute(
+        "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM rules)"
+    ).fetchone()
+    return int(runs), int(rules)
+
+
+def _mark_runs(connection: sqlite3.Connection, wanted: Wanted) -> None:
+    """Note ids (not texts) of the runs that go, in a temporary table."""
+    condition, value = _condition(connection, wanted)
+    connection.execute(
+        "CREATE TEMP TABLE doomed AS SELECT id, lower(hex(run)) AS event FROM runs"  # noqa: S608 - our own names
+        f" WHERE {condition}",
+        (value,),
+    )
+    connection.execute("CREATE TEMP TABLE touched (rule_id TEXT)")
+
+
+def _condition(connection: sqlite3.Connection, wanted: Wanted) -> tuple[str, Any]:
+    if wanted.text is not None:
+        return _holds_text(connection, "runs"), to_bytes(wanted.text)
+    if wanted.session is not None:
+        return "session_id = (SELECT id FROM sessions WHERE session = ?1)", wanted.session
+    return "started_us >= ?1", wanted.since_us
+
+
+def _holds_text(connection: sqlite3.Connection, table: str) -> str:
+    """Return a condition on all texts of a table."""
+    columns = connection.execute(
+        "SELECT name FROM pragma_table_info(?) WHERE type = 'TEXT'", (table,)
+    )
+    return " OR ".join(f"instr({name}, CAST(?1 AS TEXT)) > 0" for (name,) in columns)
+
+
+def _delete_text(connection: sqlite3.Connection, text: str) -> None:
+    """Delete each row that holds the text, as it is or as JSON writes it."""
+    written = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    for table in SEARCHED:
+        condition = _holds_text(connection, table)
+        for form in written:
+            connection.execute(f"DELETE FROM {table} WHERE {condition}", (to_bytes(form),))  # noqa: S608 - our own names
+
+
+def _delete_of_runs(connection: sqlite3.Connection, wanted: Wanted) -> None:
+    """Delete the marked runs, what they are evidence for, and rules left without any."""
+    about = "event IN (SELECT event FROM temp.doomed) OR session = ?1 OR at_us >= ?2"
+    values = (wanted.session, wanted.since_us)
+    connection.execute(
+        f"INSERT INTO temp.touched SELECT rule_id FROM evidence WHERE {about}",  # noqa: S608 - as above
+        values,
+    )
+    connection.execute(f"DELETE FROM evidence WHERE {about}", values)  # noqa: S608 - as above
+    connection.execute(
+        "DELETE FROM hints WHERE lower(hex(run)) IN (SELECT event FROM temp.doomed)"
+        " OR session = ?1 OR at_us >= ?2",
+        values,
+    )
+    connection.execute("DELETE FROM outcomes WHERE at_us >= ?", (wanted.since_us,))
+    connection.execute("DELETE FROM runs WHERE id IN (SELECT id FROM temp.doomed)")
+    connection.execute(
+        "DELETE FROM rules WHERE id IN (SELECT rule_id FROM temp.touched)"
+        " AND id NOT IN (SELECT rule_id FROM evidence)"
+    )
+    connection.execute(_COUNTS)
+    connection.execute("DELETE FROM sessions WHERE id NOT IN (SELECT session_id FROM runs)")
+
+
+def _rewrite(connection: sqlite3.Connection) -> None:
+    """Leave no deleted text in the index, in free space or in the log."""
+    connection.execute("INSERT INTO runs_fts (runs_fts) VALUES ('optimize')")
+    connection.execute("VACUUM")
+    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise FlightrecError(
+            "deleted, but a program that reads the database keeps an old copy of it in use;"
+            " end it and run this again"
+        )
+
+
+def _find_files(store: Store, paths: Paths, wanted: Wanted) -> Iterator[Path]:
+    yield from paths.state.glob(f"{paths.database.name}.corrupt-*")
+    since_s = _since_s(store.connection, wanted)
+    for backup in (paths.state / "backups").glob("**/*"):
+        if backup.is_file() and _may_hold(backup, wanted.text, since_s):
+            yield backup
+
+
+def _since_s(connection: sqlite3.Connection, wanted: Wanted) -> float | None:
+    """Return from when on a file may hold something of a session or a time."""
+    since_us = wanted.since_us
+    if wanted.session is not None:
+        row = connection.execute(
+            "SELECT first_us FROM sessions WHERE session = ?", (wanted.session,)
+        ).fetchone()
+        since_us = row[0] if row else None
+    return None if since_us is None else since_us / 1_000_000
+
+
+def _may_hold(file: Path, text: str | None, since_s: float | None) -> bool:
+    if text is not None:
+        return to_bytes(text) in file.read_bytes()
+    return since_s is not None and file.stat().st_mtime >= since_s

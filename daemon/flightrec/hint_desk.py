@@ -1,0 +1,203 @@
+"""From a message to a hint, within the deadline and without waiting for any disk.
+
+Where a command runs has to be asked of the file system, which may be a dead network mount. So that
+is done by a thread, and an answer that comes too late is no hint.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from flightrec import shell_words
+from flightrec.classify import classify
+from flightrec.hints import Hint, HintContext, HintIndex, HintRule
+from flightrec.ingest import ingest, to_text
+from flightrec.places import Place, Places, find_place
+from flightrec.redact import Redactor
+from flightrec.sessions import Session
+from flightrec.wire import CommandFinished, CommandStarting
+
+log = logging.getLogger(__name__)
+
+PATIENCE_S = 0.015
+"""How long a place is waited for: the relay waits 20 ms for the whole reply."""
+
+PLACE_LASTS_S = 5.0
+PLACES_KEPT = 512
+LOOKUPS_MAX = 32
+"""Lookups that may hang at a time; more are not even begun."""
+
+THREADS = 2
+
+
+class PlaceFinder:
+    """Finds places in threads that may hang without holding anybody up.
+
+    To be used within a running event loop.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[Place, float]] = OrderedDict()
+        self._questions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._lookups = 0
+        for _ in range(THREADS):
+            threading.Thread(target=self._work, daemon=True).start()
+
+    def find(self, cwd: str, then: Callable[[Place | None], None]) -> None:
+        """Call ``then`` with the place, at once where it is known, or with None if that takes long."""
+        place, found_s = self._known.get(cwd, (None, 0.0))
+        if place is not None and time.monotonic() - found_s < PLACE_LASTS_S:
+            then(place)
+        elif self._lookups >= LOOKUPS_MAX:
+            then(None)
+        else:
+            self._look_up(cwd, then)
+
+    def _look_up(self, cwd: str, then: Callable[[Place | None], None]) -> None:
+        loop = asyncio.get_running_loop()
+        answer = _Once(then)
+        too_late = loop.call_later(PATIENCE_S, answer, None)
+
+        def arrived(place: Place | None) -> None:
+            self._lookups -= 1
+            too_late.cancel()
+            if place is not None:
+                self._remember(cwd, place)
+            answer(place)
+
+        def look() -> None:
+            place = _find_quietly(cwd)
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(arrived, place)
+
+        self._lookups += 1
+        self._questions.put(look)
+
+    def _remember(self, cwd: str, place: Place) -> None:
+        self._known[cwd] = (place, time.monotonic())
+        self._known.move_to_end(cwd)
+        if len(self._known) > PLACES_KEPT:
+            self._known.popitem(last=False)
+
+    def _work(self) -> None:
+        while True:
+            self._questions.get()()
+
+
+class _Once:
+    """Passes on the first value that it is called with."""
+
+    def __init__(self, then: Callable[[Place | None], None]) -> None:
+        self._then = then
+        self._called = False
+
+    def __call__(self, place: Place | None) -> None:
+        if not self._called:
+            self._called = True
+            self._then(place)
+
+
+def _find_quietly(cwd: str) -> Place | None:
+    try:
+        return find_place(cwd)
+    except (OSError, ValueError):  # a NUL in a path that some client made up
+        return None
+
+
+Answer = Callable[[Hint | None], None]
+"""Called exactly once, at once or a little later, with the hint that is due or None."""
+
+
+class HintDesk:
+    """Knows all rules that may be hinted, and answers for a command about to run or just failed."""
+
+    def __init__(self) -> None:
+        self._index = HintIndex()
+        self._finder = PlaceFinder()
+        self._places = Places()
+        self._redactor = Redactor()
+        self._is_empty = True
+
+    def take(self, rules: Sequence[HintRule]) -> None:
+        """Take in rules that changed."""
+        self._index.update(rules)
+        self._is_empty = self._is_empty and not rules
+
+    def forget_rules(self) -> None:
+        """Know no rule any more: the database that they came from is gone."""
+        self._index = HintIndex()
+        self._is_empty = True
+
+    def forget_session(self, session: bytes) -> None:
+        """Drop what was shown to a session that has ended."""
+        self._index.forget_session(session)
+
+    def before(self, starting: CommandStarting, session: Session, answer: Answer) -> None:
+        """Answer for a command about to run."""
+
+        def look(place: Place) -> Hint | None:
+            return self._index.find(_context(starting, session, place))
+
+        self._answer(starting, look, answer)
+
+    def after(
+        self,
+        starting: CommandStarting,
+        finished: CommandFinished,
+        session: Session,
+        answer: Answer,
+    ) -> None:
+        """Answer for a command that has just failed."""
+
+        def look(place: Place) -> Hint | None:
+            context = _context(starting, session, place)
+            if not self._index.may_know(context.command, place.project):
+                return None
+            run = ingest(starting, finished, self._redactor, self._places)
+            failure = classify(run, shell_words.parse(run.command))
+            if failure is None:
+                return None
+            return self._index.find_after_failure(context, failure.kind)
+
+        self._answer(starting, look, answer)
+
+    def _answer(
+        self, starting: CommandStarting, look: Callable[[Place], Hint | None], answer: Answer
+    ) -> None:
+        def placed(place: Place | None) -> None:
+            answer(_guarded(look, place) if place is not None else None)
+
+        if self._is_empty:
+            answer(None)
+        else:
+            self._finder.find(os.fsdecode(starting.cwd), placed)
+
+
+def _guarded(look: Callable[[Place], Hint | None], place: Place) -> Hint | None:
+    try:
+        return look(place)
+    except Exception:
+        # The shell waits: whatever is wrong with one rule or command, it gets its answer.
+        log.exception("could not look for a hint")
+        return None
+
+
+def _context(starting: CommandStarting, session: Session, place: Place) -> HintContext:
+    return HintContext(
+        session=starting.session,
+        run=starting.run,
+        command=to_text(starting.command),
+        cwd=to_text(starting.cwd),
+        project=place.project,
+        worktree=place.worktree,
+        now_us=time.time_ns() // 1000,
+        word_kind=starting.word_kind,
+        path=None if session.path is None else os.fsdecode(session.path),
+        mine=place.mine,
+    )

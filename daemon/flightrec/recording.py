@@ -1,0 +1,203 @@
+"""An open database with all that is needed to record into it: one group of messages at a time."""
+
+import fcntl
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from flightrec import database, failpoints
+from flightrec.capture import at_level
+from flightrec.config import Settings
+from flightrec.errors import FlightrecError
+from flightrec.hints import HintRule
+from flightrec.ingest import CommandRun, ingest
+from flightrec.link import Ended, Feed, Shown, key_of
+from flightrec.paths import Paths
+from flightrec.places import Places
+from flightrec.recorder import Recorder
+from flightrec.redact import Redactor
+from flightrec.retention import prune
+from flightrec.store import Store
+from flightrec.verbs import Workplace
+
+log = logging.getLogger(__name__)
+
+LOCK_PATIENCE_S = 2.0
+"""How long a writer waits for its predecessor, whose front has died, to commit and go."""
+
+
+@dataclass
+class Result:
+    """What a group of messages came to.
+
+    ``odd`` messages could not be recorded as they should, ``changed`` goes to the hint index, and
+    ``export`` tells that memory files are out of date.
+    """
+
+    odd: int = 0
+    changed: list[HintRule] = field(default_factory=list)
+    export: bool = False
+
+
+class Recording:
+    """The one place where runs become rows. ``notes`` are lines for the person."""
+
+    def __init__(self, store: Store, lock: int, paths: Paths, settings: Settings) -> None:
+        self._store = store
+        self._lock = lock
+        self._paths = paths
+        self._places = Places()
+        self.use(settings)
+        self.start_over()
+        self.notes = _notes(store)
+        self.is_fresh = store.quarantined is not None
+
+    @classmethod
+    def open(cls, paths: Paths, settings: Settings) -> Self:
+        """Open the database. Raises FlightrecError, ``sqlite3.Error`` where that is not possible.
+
+        A lock keeps it to one writer even where a home is shared between hosts.
+        """
+        lock = _take_lock(Path(f"{paths.database}.lock"))
+        try:
+            return cls(Store.open(paths.database), lock, paths, settings)
+        except BaseException:
+            os.close(lock)
+            raise
+
+    def use(self, settings: Settings) -> None:
+        """Follow these settings from now on."""
+        self._settings = settings
+        self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
+
+    def start_over(self) -> None:
+        """Learn from what is on the disk, not from what was in memory."""
+        self._recorder = Recorder(self._store)
+
+    def hint_rules(self) -> list[HintRule]:
+        """Return all rules for the hint index."""
+        return list(self._recorder.hint_rules())
+
+    def workplace(self) -> Workplace:
+        """Return what a verb needs."""
+        return Workplace(self._store, self._paths, self._settings, self._recorder, self._redactor)
+
+    def prune(self) -> bool:
+        """Delete some of the oldest runs where there are too many; return whether to go on soon."""
+        return bool(self._chore("prune", self._prune))
+
+    def export(self) -> None:
+        """Bring memory files up to date."""
+        if self._settings.export.on_promotion:
+            self._chore("export", lambda: None)
+
+    def _prune(self) -> bool:
+        return prune(self._store, self._settings.retention, time.time_ns() // 1000)
+
+    def _chore(self, name: str, work: Callable[[], object]) -> object:
+        """Do something that nobody waits for; where it fails, the log says so."""
+        try:
+            return work()
+        except Exception:
+            log.exception("could not %s", name)
+            return None
+
+    def close(self) -> None:
+        """Close the database and let the next writer in."""
+        self._store.close()
+        os.close(self._lock)
+
+    def set_aside(self) -> None:
+        """Close a damaged database and move it out of the way."""
+        self.close()
+        database.set_aside(self._paths.database)
+
+    def commit(self, group: Sequence[Feed | Shown | Ended]) -> Result:
+        """Record the messages in one transaction, all or none. Raises what the database raises."""
+        result = Result()
+        try:
+            with self._store.transaction():
+                for message in group:
+                    self._apply_alone(message, result)
+                failpoints.reach("commit")
+        except BaseException:
+            self.start_over()
+            raise
+        return result
+
+    def _apply_alone(self, message: Feed | Shown | Ended, result: Result) -> None:
+        try:
+            with self._store.transaction():
+                self._apply(message, result)
+        except Exception as error:
+            # One odd run must not stop the recording of the next one; a full disk concerns all.
+            if database.trouble_of(error) or database.is_damage(error):
+                raise
+            log.exception("could not record %s %s", type(message).__name__, key_of(message).hex())
+            result.odd += 1
+            self.start_over()
+            self._keep_bare(message)
+
+    def _apply(self, message: Feed | Shown | Ended, result: Result) -> None:
+        match message:
+            case Feed():
+                failpoints.reach("record")
+                outcome = self._recorder.record(self._ingest(message))
+                result.changed += outcome.changed
+                result.export |= outcome.export
+            case Shown(shown):
+                remedy = self._redactor.redact_command(shown.remedy, shown.session).text
+                self._recorder.hint_shown(shown, remedy)
+            case Ended():
+                self._store.end_session(message.session, message.wall_us)
+                self._recorder.session_ended(message.session)
+
+    def _ingest(self, feed: Feed) -> CommandRun:
+        starting, finished = at_level(feed.starting, feed.finished, self._settings.capture.level)
+        return ingest(starting, finished, self._redactor, self._places)
+
+    def _keep_bare(self, message: Feed | Shown | Ended) -> None:
+        """Keep at least the run where learning from it failed."""
+        if not isinstance(message, Feed):
+            return
+        try:
+            with self._store.transaction():
+                self._store.add_run(self._ingest(message))
+        except Exception as error:
+            if database.trouble_of(error) or database.is_damage(error):
+                raise
+            log.exception("could not keep %s", key_of(message).hex())
+
+
+def _take_lock(path: Path) -> int:
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    deadline = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                os.close(lock)
+                raise FlightrecError(
+                    "another flightrec writes to this database (from another host?)"
+                ) from None
+            time.sleep(0.02)
+        except OSError:
+            return lock  # a file system without locks: the daemon's own ownership has to do
+        else:
+            return lock
+
+
+def _notes(store: Store) -> list[str]:
+    notes = []
+    if store.quarantined:
+        notes.append(f"the database was damaged; it is kept as {store.quarantined}")
+    if store.lost:
+        notes.append(f"{store.lost} recorded commands were lost when the system stopped")
+    if store.warning:
+        notes.append(store.warning)
+    return notes
