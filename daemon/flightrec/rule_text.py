@@ -1,0 +1,43 @@
+"""A rule in the words of a shell, for people and for memory files. Slots show as ``...``."""
+
+from flightrec.quoting import quote
+from flightrec.rules import Pattern, Rule, Slot
+
+ANYTHING = "..."
+
+_ROOT = ("", ".")
+
+
+def failing_command(rule: Rule) -> str:
+    """Return what the rule says fails."""
+    return _typed(
+        tuple(part if isinstance(part, Slot) else quote(part) for part in rule.trigger.words)
+    )
+
+
+def working_command(rule: Rule) -> str:
+    """Return what the rule says works instead; empty where it knows nothing that does."""
+    remedy = rule.remedy
+    if not (remedy.words or remedy.prefix or remedy.before or remedy.directory is not None):
+        return ""
+    command = _typed(remedy.words) if remedy.words else failing_command(rule)
+    steps = [*remedy.before]
+    if remedy.directory is not None and remedy.directory not in _ROOT:
+        steps.append(f"cd {quote(remedy.directory)}")
+    steps.append(" ".join((*remedy.prefix, command)))
+    return " && ".join(steps)
+
+
+def where_it_fails(rule: Rule) -> str:
+    """Return the folder below the project's root that the rule is about, empty for any."""
+    directory = rule.trigger.directory
+    return "" if directory is None or directory in _ROOT else directory
+
+
+def where_it_works(rule: Rule) -> str:
+    """Return a place that no ``cd`` can name, empty for any."""
+    return "the project's root" if rule.remedy.directory in _ROOT else ""
+
+
+def _typed(pattern: Pattern) -> str:
+    return " ".join(part.prefix + ANYTHING if isinstance(part, Slot) else part for part in pattern)
