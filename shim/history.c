@@ -1,0 +1,160 @@
+#include "history.h"
+
+#include <string.h>
+
+static bool equal(struct bytes one, struct bytes other)
+{
+    return one.size == other.size && (one.size == 0 || memcmp(one.data, other.data, one.size) == 0);
+}
+
+static bool is_word(struct bytes word, const char *text)
+{
+    return equal(word, bytes_of(text));
+}
+
+static struct bytes skip(struct bytes text, size_t count)
+{
+    return (struct bytes){(const char *)text.data + count, text.size - count};
+}
+
+static size_t span(struct bytes text, const char *set)
+{
+    const char *at = text.data;
+    size_t i = 0;
+
+    while (i < text.size && at[i] != '\0' && strchr(set, at[i]) != NULL)
+        i++;
+    return i;
+}
+
+static size_t span_until(struct bytes text, const char *set)
+{
+    const char *at = text.data;
+    size_t i = 0;
+
+    while (i < text.size && at[i] != '\0' && strchr(set, at[i]) == NULL)
+        i++;
+    return i;
+}
+
+struct typed_line history_parse(struct bytes raw, uint64_t total)
+{
+    struct typed_line line = {.total = total};
+    struct bytes rest = raw;
+    size_t word = span(rest, "abcdefghijklmnopqrstuvwxyz");
+    size_t number;
+
+    if (word > 0 && word < rest.size && ((const char *)rest.data)[word] == '\n') {
+        line.word_type = (struct bytes){rest.data, word};
+        rest = skip(rest, word + 1);
+    }
+    /* "%5d%c %s\n": number, '*' where the entry was edited, text */
+    number = span(rest, " ");
+    number += span(skip(rest, number), "0123456789");
+    if (number + 2 > rest.size) {
+        line.total = 0;
+        return line;
+    }
+    rest = skip(rest, number + 2);
+    line.total -= raw.size - rest.size;
+    if (line.total == rest.size && rest.size > 0 &&
+        ((const char *)rest.data)[rest.size - 1] == '\n')
+        line.total = --rest.size;
+    if (rest.size > WIRE_COMMAND_MAX)
+        rest.size = WIRE_COMMAND_MAX;
+    line.text = rest;
+    return line;
+}
+
+static bool is_last(const struct history *history, const struct typed_line *line)
+{
+    return line->total == history->last_total &&
+           equal(line->text, (struct bytes){history->last, history->last_size});
+}
+
+static void remember(struct history *history, const struct typed_line *line, bool recorded)
+{
+    history->last_size = line->text.size;
+    history->last_total = line->total;
+    history->last_recorded = recorded;
+    if (line->text.size > 0)
+        memcpy(history->last, line->text.data, line->text.size);
+}
+
+/* A line that equals the last entry is kept out by ignoredups, and so is a private variant of it: a
+ * leading space, or ` cd /tmp && false` after `cd /tmp && true`, which leaves both the entry and the
+ * first command as they were. Only a line of one simple command can be told from its variants. */
+static enum line_verdict judge_repeat(const struct history *history, const struct typed_line *line,
+                                      struct bytes first_command)
+{
+    if (is_last(history, line) && history->last_recorded && equal(line->text, first_command))
+        return LINE_REPEAT;
+    return LINE_PRIVATE;
+}
+
+static enum line_verdict judge(const struct history *history, enum line_flag flag,
+                               const struct typed_line *line, struct bytes first_command)
+{
+    if (line->text.size == 0 || span(line->text, " \t") > 0)
+        return LINE_PRIVATE;
+    if (flag == LINE_ADDED || flag == LINE_TYPED)
+        return LINE_RECORD;
+    if (flag == LINE_UNSURE && !is_last(history, line))
+        return LINE_RECORD;
+    return judge_repeat(history, line, first_command);
+}
+
+enum line_verdict history_judge(struct history *history, enum line_flag flag,
+                                const struct typed_line *line, struct bytes first_command)
+{
+    enum line_verdict verdict = judge(history, flag, line, first_command);
+    /* A kept out line leaves the entry before it as it was, recorded or not. */
+    bool is_same_entry = flag != LINE_ADDED && is_last(history, line);
+
+    if (!is_same_entry)
+        remember(history, line, verdict != LINE_PRIVATE);
+    return verdict;
+}
+
+void history_note(struct history *history, const struct typed_line *line)
+{
+    if (!is_last(history, line))
+        remember(history, line, false);
+}
+
+/* Words after which the first command is not the first word: nothing can be said of an alias. */
+static bool is_reserved(struct bytes word)
+{
+    static const char *const RESERVED[] = {"!",    "{",      "[[",     "case",  "coproc", "for",
+                                           "if",   "select", "time",   "until", "while",  "function"};
+
+    for (size_t i = 0; i < sizeof RESERVED / sizeof *RESERVED; i++)
+        if (is_word(word, RESERVED[i]))
+            return true;
+    return false;
+}
+
+static bool is_plain(struct bytes word)
+{
+    return word.size > 0 && span_until(word, "'\"\\$`=*?[{~") == word.size && !is_reserved(word);
+}
+
+static struct bytes first_word(struct bytes text)
+{
+    return (struct bytes){text.data, span_until(text, " \t\n;|&<>()")};
+}
+
+enum wire_word_kind history_word_kind(const struct typed_line *line, struct bytes first_command)
+{
+    struct bytes typed = first_word(line->text), run = first_word(first_command);
+
+    if (is_word(line->word_type, "alias"))
+        return WORD_ALIAS;
+    if (is_plain(typed) && is_plain(run) && !equal(typed, run))
+        return WORD_ALIAS;
+    if (is_word(line->word_type, "function"))
+        return WORD_FUNCTION;
+    if (is_word(line->word_type, "builtin"))
+        return WORD_BUILTIN;
+    return WORD_UNKNOWN;
+}
