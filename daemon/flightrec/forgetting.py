@@ -24,8 +24,7 @@ _COUNTS = """
 UPDATE rules SET
   r = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'R'),
   c = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind IN ('first', 'C')),
-  d = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'D'),
-  used = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'used')
+  d = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'D')
 WHERE id IN (SELECT rule_id FROM temp.touched)
 """
 

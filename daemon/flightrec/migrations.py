@@ -73,24 +73,41 @@ CREATE TABLE rules (
   status TEXT NOT NULL,
   kind TEXT NOT NULL,                    -- kind of recovery
   failure_kind TEXT NOT NULL,
-  program TEXT NOT NULL,                 -- the trigger's, for the index
+  program TEXT NOT NULL,                 -- the trigger's
   scope TEXT NOT NULL,                   -- user | project
   project TEXT NOT NULL,                 -- where it was born
+  seen_in TEXT NOT NULL,                 -- JSON list: projects that confirmed it
   origin TEXT NOT NULL,                  -- recorded | person | import
   trigger TEXT NOT NULL,                 -- JSON
   remedy TEXT NOT NULL,                  -- JSON
+  proven INTEGER NOT NULL,               -- an error text says that this is the remedy
+  verdict TEXT NOT NULL,                 -- the person's word: approved | rejected | retired; gone
+  flagged INTEGER NOT NULL,              -- the person wants it shared
+  pardoned INTEGER NOT NULL,             -- contradictions that the person overruled
+  held_back TEXT NOT NULL,               -- why it is never offered; empty: it may be
   r INTEGER NOT NULL,
   c INTEGER NOT NULL,
   d INTEGER NOT NULL,
   used INTEGER NOT NULL,
+  failures INTEGER NOT NULL,             -- how often the trigger failed
+  failed INTEGER NOT NULL,               -- its last outcome anywhere
+  outcome_us INTEGER NOT NULL,
   created_us INTEGER NOT NULL,
   last_us INTEGER NOT NULL,
   promoted_us INTEGER,
   shared_us INTEGER,
   archived_us INTEGER,
-  crc INTEGER NOT NULL DEFAULT 0
+  crc INTEGER NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX rules_by_program ON rules (program);
+CREATE INDEX rules_by_status ON rules (status);
+
+-- Words under which a rule is looked up: its trigger's, its remedy's.
+CREATE TABLE anchors (
+  anchor TEXT NOT NULL,
+  rule_id TEXT NOT NULL REFERENCES rules (id) ON DELETE CASCADE,
+  PRIMARY KEY (anchor, rule_id)
+) WITHOUT ROWID;
+CREATE INDEX anchors_by_rule ON anchors (rule_id);
 
 CREATE TABLE recoveries (
   id INTEGER PRIMARY KEY,
@@ -106,7 +123,7 @@ CREATE TABLE recoveries (
 CREATE TABLE evidence (
   id INTEGER PRIMARY KEY,
   rule_id TEXT NOT NULL REFERENCES rules (id) ON DELETE CASCADE,
-  kind TEXT NOT NULL CHECK (kind IN ('first', 'R', 'C', 'D', 'used')),
+  kind TEXT NOT NULL CHECK (kind IN ('first', 'R', 'C', 'D')),
   event TEXT NOT NULL,                   -- hex run id, or person:VERB:TIME
   origin TEXT NOT NULL,                  -- recorded | person | import:NAME
   reason TEXT NOT NULL,
@@ -115,6 +132,8 @@ CREATE TABLE evidence (
   at_us INTEGER NOT NULL,
   UNIQUE (rule_id, kind, event, origin)
 );
+-- A trigger counts as failed again once in a session, and not in the one that it was born in.
+CREATE UNIQUE INDEX evidence_once ON evidence (rule_id, session) WHERE kind IN ('first', 'R');
 
 -- What became of a rule's trigger where it was run last.
 CREATE TABLE outcomes (
@@ -122,6 +141,9 @@ CREATE TABLE outcomes (
   project TEXT NOT NULL,
   worktree TEXT NOT NULL,
   failed INTEGER NOT NULL,               -- the last outcome: 1 failed, 0 passed
+  mended INTEGER NOT NULL,               -- something of the remedy ran since it failed
+  session BLOB NOT NULL,                 -- where it failed last
+  signature TEXT NOT NULL,
   failures INTEGER NOT NULL,             -- how often it failed here
   at_us INTEGER NOT NULL,
   PRIMARY KEY (rule_id, project, worktree)
@@ -138,6 +160,7 @@ CREATE TABLE hints (
   outcome TEXT                           -- followed | ignored | failed; NULL: not known yet
 );
 CREATE INDEX hints_by_session ON hints (session, rule_id);
+CREATE INDEX hints_open ON hints (session) WHERE outcome IS NULL;
 
 CREATE TABLE exports (
   path TEXT PRIMARY KEY,
