@@ -6,9 +6,11 @@ finds every way on which raw text could reach the disk, a screen or a memory fil
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NewType
+
+from flightrec.secret_text import find_in_text
 
 log = logging.getLogger(__name__)
 
@@ -22,21 +24,6 @@ UNREDACTABLE = Safe("‹unredactable›")
 """What stands for a whole text that could not be examined."""
 
 MAX_TEXT = 16 * 1024
-
-_TOKEN = re.compile(
-    r"(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|sk_live_|sk-ant-|sk-proj-|npm_|pypi-|hf_)"
-    r"[A-Za-z0-9_-]{16,2000}"
-    r"|(?<![A-Za-z0-9])A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])"
-    r"|eyJ[\w-]{8,2000}\.[\w-]{8,4000}\.[\w-]{8,2000}"
-)
-_URL_PASSWORD = re.compile(r"://[^\s/:@'\"]{0,128}:([^\s/@'\"]{1,256})@")
-_HEADER = re.compile(r"(?i)authorization['\"]?\s?[:=]\s?['\"]?(?:[a-z]{3,12}\s)?([^\s'\"]{6,4000})")
-_ASSIGNMENT = re.compile(
-    r"(?i)[\w-]{0,64}(?:passw(?:or)?d|secret|token|api_?key|passphrase)['\"]?[=:]\s?['\"]?"
-    r"([^\s'\"$<*]{3,4000})"
-)
-_RULES = (("token", _TOKEN), ("url", _URL_PASSWORD), ("header", _HEADER), ("value", _ASSIGNMENT))
-
 
 @dataclass(frozen=True, slots=True)
 class RedactedCommand:
@@ -73,16 +60,8 @@ class Redactor:
 def _replace(text: str) -> str:
     pieces = []
     position = 0
-    for start, end, kind in sorted(_spans(text)):
+    for start, end, kind, _ in sorted(find_in_text(text)):
         if start >= position:
             pieces += [text[position:start], f"‹secret:{kind}›"]
         position = max(position, end)
     return "".join([*pieces, text[position:]])
-
-
-def _spans(text: str) -> Iterator[tuple[int, int, str]]:
-    for kind, pattern in _RULES:
-        for match in pattern.finditer(text):
-            start, end = match.span(match.lastindex or 0)
-            if "‹" not in text[start:end]:
-                yield start, end, kind

@@ -1,0 +1,200 @@
+"""Secrets that a name announces: ``NAME=value``, ``name: value``, JSON, query strings, markup.
+
+How much is believed depends on the name (``secret_names``) and on the form. ``API_TOKEN=x`` in a
+shell is plain; ``token: x`` may be a remark, so there the value must look drawn, or stand alone.
+"""
+
+import re
+
+from flightrec.secret_names import (
+    Spans,
+    Trust,
+    classify_name,
+    is_code,
+    is_harmless,
+    looks_random,
+)
+
+NAME_GATES = (
+    "pass", "pwd", "pw", "psk", "secret", "token", "key", "auth", "cred", "cookie", "mnemonic",
+    "salt", "hmac", "jwt", "pat", "bearer", "otp", "csrf", "xsrf", "pin", "puk", "sig", "code",
+    "ticket", "sid", "senha", "contrasena", "parola", "wachtwoord", "heslo", "kennwort", "mdp",
+)  # fmt: skip
+"""Every name that announces a secret holds one of these."""
+
+_ASSIGNED = re.compile(
+    r"(?<![\w.\-])(?P<name>[\w.\-]{2,120}+)"
+    r"(?:(?:\\{0,3}[\"'\]]|%22)?(?P<space>[ \t]{0,12})"
+    r"(?P<sep>=>|:=|={1,3}|:(?!:|//)|%3[ADad])(?P<gap>[ \t]{0,8})"
+    r"|\\{0,3}[\"'][ \t]{0,2}(?P<comma>,)[ \t]{0,2}(?=\\{0,3}[\"']))"
+    r"(?P<open>[bBnNrRuU@$]?(?P<quote>\\{0,3}[\"'])|%22)?"
+)
+_IN_DOUBLE = re.compile(r'(?:[^"\\\n]|\\.){0,4000}+')
+_IN_SINGLE = re.compile(r"(?:[^'\\\n]|\\.){0,4000}+")
+_BARE = re.compile(r"(?:[^\s\"'`,;&|<>(){}\[\]]|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,4000}+")
+_BARE_IN_QUERY = re.compile(r"[^\s\"'`&;|<>]{1,4000}")
+_LINE = re.compile(r"[^\n]{1,4000}")
+_LINE_START = re.compile(r"[\s>+*#$-]{0,40}(?:(?:export|set|ENV|ARG|declare -x)\s{1,4})?\Z")
+_ENDED = re.compile(r"[ \t]{0,8}(?:[,;)\]}\"'#]|//|\r?\n|\Z)")
+_SENTENCE = re.compile(r"[A-Za-z']{1,40}(?:[ ,]{1,2}[A-Za-z']{1,40}){3,40}[.!?]?\Z")
+
+
+def find_assignments(text: str) -> Spans:
+    """Yield the values of all names that announce a secret."""
+    for match in _ASSIGNED.finditer(text):
+        named = classify_name(match["name"])
+        if named is None:
+            continue
+        asked = match.start() > 0 and text[match.start() - 1] in "?&"
+        start, end = _value_span(text, match, asked=asked)
+        value = text[start:end]
+        if start == end or is_harmless(value, named.kind):
+            continue
+        if named.trust is Trust.SURE:
+            secret = _is_secret(text, match, value, end)
+        else:
+            secret = looks_random(value) and (named.trust is Trust.LIKELY or asked)
+        if secret:
+            yield start, end, named.kind
+
+
+def _value_span(text: str, match: re.Match[str], *, asked: bool) -> tuple[int, int]:
+    start, quote = match.end(), match["quote"] or match["open"]
+    if not quote:
+        return start, _bare_end(text, match, asked=asked)
+    if quote in "\"'":
+        inside = (_IN_DOUBLE if quote == '"' else _IN_SINGLE).match(text, start)
+        end = inside.end() if inside else start
+    else:
+        end = text.find(quote, start, start + 4000)
+    if end < 0 or not text.startswith(quote, end):  # the closing quote was cut off
+        line = _LINE.match(text, start)
+        end = line.end() if line else start
+    return start, end
+
+
+def _bare_end(text: str, match: re.Match[str], *, asked: bool) -> int:
+    start = match.end()
+    bare = (_BARE_IN_QUERY if asked else _BARE).match(text, start)
+    if bare is None:
+        return start
+    line = _LINE.match(text, start)
+    rest = line[0].rstrip(" \t\r,;") if line else ""
+    if len(rest) > len(bare[0]) and _begins_line(text, match) and not re.search(r"[\s\"']", rest):
+        return start + len(rest)  # "password: a&b;c" of a configuration file
+    return bare.end()
+
+
+def _begins_line(text: str, match: re.Match[str]) -> bool:
+    line_start = text.rfind("\n", max(0, match.start() - 60), match.start()) + 1
+    return _LINE_START.match(text[line_start : match.start()]) is not None
+
+
+def _is_secret(text: str, match: re.Match[str], value: str, end: int) -> bool:
+    """Tell whether the value of a name that is surely a secret's is one."""
+    if match["comma"]:
+        in_call = text[max(0, match.start() - 2) : match.start() - 1] == "("
+        return looks_random(value) or (in_call and not value.isalpha())
+    if match["open"]:
+        return match["sep"] == "=" or not _SENTENCE.match(value)
+    if text[end : end + 1] in {"(", "["} or is_code(value):
+        return False
+    if match["gap"] or match["space"]:
+        return looks_random(value) or (
+            _ENDED.match(text, end) is not None and _stands_alone(value, match["name"])
+        )
+    return match["sep"] != ":" or looks_random(value)
+
+
+def _stands_alone(value: str, name: str) -> bool:
+    """Tell whether a lone word after ``name:`` is a value rather than a remark."""
+    name = name.lower()
+    if name == "passwd":  # the program speaks: "passwd: unchanged"
+        return False
+    return "pass" in name or "pwd" in name or not value.replace("-", "").isalpha()
+
+
+_MARKUP = re.compile(r"<(?P<name>[\w:.-]{2,64})(?:\s[^<>]{0,200})?>(?P<value>[^<>\n]{1,2000})</")
+_PAIRED = re.compile(
+    r"(?i)(?<!\w)\w{0,20}?(?:name|key)\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?"
+    r"(?P<name>[\w.\-]{2,80})\\{0,3}[\"']?\s{0,3}[,;]?\s{0,60}"
+    r"\\{0,3}[\"']?\w{0,20}?value\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}"
+    r"(?:\\{0,3}\"(?P<double>[^\"\n]{1,4000}?)\\{0,3}\"|'(?P<single>[^'\n]{1,4000})'"
+    r"|(?P<value>[^\s\"',;{}<>\[\]]{1,4000}))"
+)
+_NETRC = re.compile(
+    r"\b(?:login|user|account)\s{1,8}\S{1,100}\s{1,8}password\s{1,8}[\"']?(?P<value>[^\s\"']{1,400})"
+)
+
+
+def find_paired(text: str) -> Spans:
+    """Yield values that stand apart from their name: markup, name/value pairs, netrc."""
+    for pattern in (_MARKUP, _PAIRED):
+        for match in pattern.finditer(text):
+            named = classify_name(match["name"])
+            if named is None:
+                continue
+            group = match.lastgroup or "value"
+            value = match[group]
+            believed = named.trust is Trust.SURE or looks_random(value)
+            if believed and not is_harmless(value, named.kind):
+                yield *match.span(group), named.kind
+
+
+def find_netrc(text: str) -> Spans:
+    """Yield the passwords of ``machine … login … password …``."""
+    for match in _NETRC.finditer(text):
+        if not is_harmless(match["value"], "password"):
+            yield *match.span("value"), "password"
+
+
+_STATED = re.compile(
+    r"(?i)\b(?P<name>pass(?:word|wd|phrase|code)|(?:api|access|root|auth|bearer|personal|admin"
+    r"|session|join|bot|refresh|registration)[ -](?:key|token)|(?:client|app|shared)[ -]secret"
+    r"|(?:private|secret|unseal|recovery|encryption|license|master)[ -]key|token)\b"
+    r"(?P<between>[^\n:=]{0,60})(?:\bis\b:?|:|=)\s{1,3}[\"'`]?(?P<value>[^\s\"'`]{8,400})"
+)
+_NO_STATEMENT = re.compile(
+    r"(?i)\b(?:fingerprint|public|ids?|file|files|path|hash|digest|sha\d*|md5|checksum|url|type|name"
+    r"|line|column|position|expire[sd]?|policy|length|count)\b"
+)
+_SYMBOL = re.compile(r"[!#$%&*+?@^_~|<>(){}\[\];,/=]")
+
+
+def find_stated(text: str) -> Spans:
+    """Yield what programs tell: ``A temporary password is generated for root: x``."""
+    for match in _STATED.finditer(text):
+        value = match["value"].rstrip(".,;")
+        drawn = looks_random(value) or (
+            _SYMBOL.search(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+        )
+        if not drawn or _NO_STATEMENT.search(match["between"]) or value.startswith("SHA256:"):
+            continue
+        if not is_harmless(value, "token"):
+            start = match.start("value")
+            yield start, start + len(value), match["name"].lower().replace(" ", "-")
+
+
+_SECRET_DATA = re.compile(r"(?m)^(?P<indent>[ \t]{0,20})(?:stringData|data):[ \t]{0,8}\r?\n")
+_DATA_LINE = re.compile(
+    r"(?P<indent>[ \t]{1,40})[\w.\-/]{1,128}:[ \t]{1,8}[\"']?"
+    r"(?P<value>[^\s\"'|>][^\n\"']{0,4000})[^\n]{0,2}\n?"
+)
+_SECRET_JSON = re.compile(r"\"(?:stringData|data)\":\s{0,4}\{(?P<data>[^{}]{1,12000})\}")
+_JSON_VALUE = re.compile(r":\s{0,4}\"(?P<value>[^\"\n]{1,4000})\"")
+
+
+def find_manifest_data(text: str) -> Spans:
+    """Yield all values of a Kubernetes manifest of kind Secret, whatever their names."""
+    for head in _SECRET_DATA.finditer(text):
+        position = head.end()
+        while (line := _DATA_LINE.match(text, position)) is not None:
+            if len(line["indent"]) <= len(head["indent"]):
+                break
+            if not is_harmless(line["value"], "secret"):
+                yield *line.span("value"), "secret"
+            position = line.end()
+    for block in _SECRET_JSON.finditer(text):
+        for match in _JSON_VALUE.finditer(text, *block.span("data")):
+            if not is_harmless(match["value"], "secret"):
+                yield *match.span("value"), "secret"

@@ -1,0 +1,265 @@
+"""What a name tells about its value, and which values are no secrets.
+
+A name is taken apart (``awsSecretAccessKey``, ``DB_PASSWORD``, ``--api-key``) and judged by its
+parts. The last word for a secret in it decides, unless a word after it turns the name into
+something else (``PASSWORD_FILE``, ``TOKEN_TTL``) or one before it does (``MAX_TOKENS``,
+``public_key``, ``--no-password``).
+"""
+
+import enum
+import functools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MARK = "‹secret:"
+"""How every placeholder begins."""
+
+Spans = Iterator[tuple[int, int, str]]
+"""Secrets in a text: start, end (code points) and kind."""
+
+
+class Trust(enum.IntEnum):
+    """How much a name alone tells about its value."""
+
+    QUERY = 1
+    """A secret in a URL's query or in a cookie, if it looks random: ``sig=``, ``code=``."""
+
+    LIKELY = 2
+    """A secret if it looks random: ``key:``, ``--auth``, ``tokens=``."""
+
+    SURE = 3
+    """A secret whatever it looks like, unless it refers to one."""
+
+
+class Named(NamedTuple):
+    """A name that announces a secret; ``kind`` is what the placeholder shows."""
+
+    kind: str
+    trust: Trust
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_NOUNS = {
+    word: Named(kind, trust)
+    for kind, trust, words in (
+        ("password", Trust.SURE, "password passwd passw pwd pass pw pswd psw psk userpw"),
+        ("password", Trust.SURE, "passwort kennwort senha contrasena parola wachtwoord heslo mdp"),
+        ("passphrase", Trust.SURE, "passphrase passcode mnemonic"),
+        ("token", Trust.SURE, "token"),
+        ("secret", Trust.SURE, "secret"),
+        ("cookie", Trust.LIKELY, "cookie cookies"),
+        ("token", Trust.LIKELY, "tokens jwt pat bearer otp totp csrf xsrf"),
+        ("secret", Trust.LIKELY, "secrets salt hmac"),
+        ("password", Trust.LIKELY, "passwords pin puk cred creds credential credentials"),
+        ("auth", Trust.LIKELY, "auth authorization authentication"),
+        ("key", Trust.LIKELY, "key keys apikeys"),
+        ("signature", Trust.QUERY, "sig signature"),
+        ("code", Trust.QUERY, "code ticket"),
+        ("session", Trust.QUERY, "session sessionid sessid jsessionid phpsessid sid"),
+    )
+    for word in words.split()
+}
+
+_ENDINGS = (
+    ("password", Named("password", Trust.SURE)),
+    ("passwd", Named("password", Trust.SURE)),
+    ("passphrase", Named("passphrase", Trust.SURE)),
+    ("secret", Named("secret", Trust.SURE)),
+    ("token", Named("token", Trust.SURE)),
+    ("pwd", Named("password", Trust.SURE)),
+    ("pass", Named("password", Trust.SURE)),
+)
+"""Words written together: ``pgpassword``, ``authtoken``, ``clientsecret``."""
+
+_ENGLISH = _words("""
+    allpass bandpass bypass compass encompass fastpass highpass keepass lastpass lowpass multipass
+    onepass overpass proxypass surpass trespass twopass underpass
+""")
+"""Words that end like a password and are none."""
+
+_KEY_OF = _words("""
+    access account admin aes api app application auth client cipher consumer crypt crypto data
+    deploy encrypt encryption fernet function functions hmac ingest ingestion install integration
+    join jwt licence license master merchant personal preshared private read recovery rest root
+    secret security service session shared sign signing storage subscription symmetric unseal user
+    vault webhook wrapping write
+""")
+"""``<one of these> key`` is a secret; any other key is one only if it looks random."""
+
+_JOINED_KEY = re.compile(
+    r"(?:access|account|admin|api|app|auth|client|consumer|encryption|license|master|private|"
+    r"secret|service|session|shared|signing|storage|subscription)keys?\Z"
+)
+
+_NO_SECRET_AFTER = _words("""
+    age alg algo algorithm app arn attempts audience backend board budget cache change chars class
+    classes cmd column command config cost count counter created days description dir directory
+    enabled endpoint engine env error exp expiration expired expires expiry fd field file filename
+    files folder format generator group header help helper hint host id identifier ids index input
+    interval issuer item label len length level lifetime limit limits link list location lookup
+    manager max method min minlen mode name names number owner page parameter path pattern policies
+    policy position prefix prompt provider ref reference regex region required requirement reset
+    retries ring role rotation rules scheme scope scopes server size slot source state status stdin
+    store strategy strength suffix template timeout title ttl type types uri uris url urls usage
+    user username valid validation validator var variable version view window word words workers
+""")
+
+_NO_SECRET_BEFORE = _words("""
+    allow arrow ask avg bad batch bos cache cached can cls completion context continuation delete
+    disable drop dry enable end eos export final foreign forgot gen generate generated generation
+    get has host hot idempotency image import input invalid is last list mask max min missing new
+    next no num number object optional output pad page pagination partition per primary prompt
+    public recv require required reset resume revoke rotate row sep show skip sort special starting
+    stop sync tests total unexpected unk unknown unset use used valid verify with without
+""")
+_STILL_A_PASSWORD = _words("new next host cache final end last get root")
+"""Of the words above, those that leave a password one: ``--new-password``, ``CACHE_PASSWORD``."""
+
+_DERIVED = _words("hash digest base prod dev staging test live")
+"""Words that leave what stands before them as it is: ``PASSWORD_HASH``, ``SECRET_KEY_BASE``."""
+
+_PARTS = re.compile(r"[A-Z]{1,64}(?![a-z])|[A-Z]?[a-z]{1,64}")
+_OPTION = re.compile(r"\A[-+/]{1,2}(?:[DPX](?=[A-Za-z]{2}))?")
+
+
+@functools.lru_cache(maxsize=4096)
+def classify_name(name: str) -> Named | None:
+    """Return what ``name`` announces, or None where its value is no secret."""
+    if name in {"PWD", "OLDPWD"}:  # the shell's own
+        return None
+    parts = [part.lower() for part in _PARTS.findall(_OPTION.sub("", name))]
+    for index in range(len(parts) - 1, -1, -1):
+        named = _noun(parts, index)
+        if named is not None:
+            return None if _vetoed(parts, index, named) else named
+    return None
+
+
+def _noun(parts: list[str], index: int) -> Named | None:
+    part = parts[index]
+    if part == "key":
+        sure = any(word in _KEY_OF or word.endswith(("secret", "token")) for word in parts[:index])
+        return Named("key", Trust.SURE if sure else Trust.LIKELY)
+    if part in _NOUNS:
+        return _NOUNS[part]
+    if part in _ENGLISH:
+        return None
+    if _JOINED_KEY.search(part):
+        return Named("key", Trust.SURE)
+    return next((named for ending, named in _ENDINGS if part.endswith(ending)), None)
+
+
+def _vetoed(parts: list[str], index: int, named: Named) -> bool:
+    if not _NO_SECRET_AFTER.isdisjoint(parts[index + 1 :]):
+        return True
+    before = _NO_SECRET_BEFORE.intersection(parts[:index])
+    if named.kind in {"password", "passphrase", "secret"}:
+        before -= _STILL_A_PASSWORD
+    return bool(before)
+
+
+_REFERENCE = re.compile(
+    r"\$(?:[A-Za-z_{(\[]|[0-9@*#?!]?\Z)"  # an expansion, and no crypt hash such as $6$
+    r"|`|%[A-Za-z_]\w{0,64}%|\{\{|\{[A-Za-z_$][\w.\[\]]{0,64}\}|<[^<>]{0,80}>?\Z"
+    r"|\[[A-Za-z_ -]{0,40}\]"
+    r"|(?:op|vault|ref|ref\+\w{1,20}|secret|secretref|keyring|ssm|sops|awssm|gcpsm|azurekv|bws"
+    r"|env|file|fd|doppler|infisical|keychain|pass|chamber)://"
+    r"|(?:file|env|fd|keyring|cmd|pinentry|interactive):|@[\w./~-]|!vault|ENC\[|arn:aws"
+    r"|\W{0,3}\Z|([*xX.\-_#•●·?0])\1{2,}\W{0,3}\Z|\w{0,6}\*{3,}\w{0,6}\Z"
+)
+"""A pointer to where a value is kept, or a mask over it."""
+
+_EXAMPLE = _words("""
+    apikey auth censored changeit changeme code cookie credential credentials example filtered
+    fixme hash here hidden jwt key keys masked mypassword mysecret mytoken otp pass passcode
+    passphrase passwd password passwords pat pin placeholder pswd pw pwd redacted removed secret
+    secrets string text todo token tokens value xxx yourpassword yours yoursecret yourtoken
+""")
+_FILLER = _words("""
+    a access account admin an and any api app application aws azure base bearer change client
+    consumer current database db default docker dummy encoded encrypted fake file for from gcp
+    generated github gitlab goes google hex host id in insert is it me my name new npm of old one
+    openai or our own paste personal private public put random real refresh root sample server
+    service session some storage strong super the this to try type url use user username very with
+    word your
+""")
+_NOTHING = _words("""
+    accepted always any array auto basic bearer bool boolean bytes can cannot default denied dict
+    digest disabled empty enabled enum env expired failed false file float has incorrect inherit
+    int integer invalid is list missing must negotiate never nil no none not ntlm null number n
+    oauth oauth2 object off oidc ok on optional prompt rejected required self should stdin stdout
+    str string this true type undefined unknown unset uuid valid void was wrong y yes
+""")
+
+_LETTERS = re.compile(r"[A-Za-z]{1,64}")
+_PLAIN = re.compile(r"[A-Za-z_ .:/\-]{1,80}\Z")
+_FILE = re.compile(
+    r"[\w.~@+-]{1,128}\.(?:pem|key|pub|crt|cer|der|p12|pfx|jks|json|ya?ml|toml|ini|conf|cfg|txt"
+    r"|env|gpg|asc|age|kdbx|keytab|py|js|ts|go|rb|rs|sh|php|java|html?|md|csv|log|lst|dic|enc)\Z"
+)
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@~+%{}$-]{0,128}(?:[/\\][\w.@~+%{}$ -]{0,128}){1,32}\Z")
+_CODE = re.compile(
+    r"(?:os|process|import|env|self|this|config|cfg|settings|secrets|vars?|local|data|module|args"
+    r"|opts?|options|params|props|ctx|context|req|request|res|response|event|state|user|app|cls"
+    r"|credentials|creds|auth|each|inputs|steps|matrix|github|values)[?!]?"
+    r"(?:\.[A-Za-z_][\w?!]{0,64}|\[){1,8}"
+)
+
+
+def is_harmless(value: str, kind: str) -> bool:
+    """Tell whether what stands under a secret's name is none: a reference, an example, a type."""
+    bare = value.strip("'\"\\, \t")
+    if not bare or MARK in bare or _REFERENCE.match(bare):
+        return True
+    if kind == "password":
+        return is_example(bare)
+    counts = bare.isdigit() and len(bare) <= 6  # a position, a year
+    return counts or is_example(bare) or is_path(bare)
+
+
+@functools.lru_cache(maxsize=1024)
+def is_example(value: str) -> bool:
+    """Tell whether a value only says what belongs there: ``YOUR_TOKEN``, ``password``, ``null``."""
+    if not _PLAIN.match(value):
+        return False
+    if value.lower() in _NOTHING:
+        return True
+    parts = [part.lower() for part in _LETTERS.findall(value)]
+    return not _EXAMPLE.isdisjoint(parts) and all(p in _EXAMPLE or p in _FILLER for p in parts)
+
+
+def is_path(value: str) -> bool:
+    """Tell whether a value names a file rather than being a secret."""
+    if _FILE.match(value):
+        return True
+    if not _PATH.match(value):
+        return False
+    return value[0] in "/~." or not any(looks_random(part) for part in re.split(r"[/\\]", value))
+
+
+def is_code(value: str) -> bool:
+    """Tell whether a value is an expression of a program: ``process.env.X``, ``config.token``."""
+    return _CODE.match(value) is not None
+
+
+_WORDY = re.compile(
+    r"(?:v?[0-9]{1,8}(?:[.\-_:/][0-9]{1,8}){0,8}"  # a version, a date, an address
+    r"|[0-9]{0,4}[A-Za-z]?[a-z]{0,64}[0-9]{0,4}"  # hunter42, Node18, 2fa
+    r"|[A-Za-z0-9]{1,12}(?:[-_.:/,+][0-9]{0,2}[A-Za-z]{0,24}[0-9]{0,3}){1,16}"
+    r"|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+    r")\Z"
+)
+_TURNS = re.compile(r"[0-9](?=[^0-9])|[^0-9](?=[0-9])|[a-z](?=[A-Z])")
+
+
+def looks_random(value: str) -> bool:
+    """Tell whether a value looks drawn rather than written: no word, version, date or UUID."""
+    if len(value) < 8 or value.isdigit() or _WORDY.match(value):
+        return False
+    if not any(map(str.isdigit, value)):
+        return len(value) >= 20 and value.isalnum() and not value.islower() and not value.isupper()
+    return len(_TURNS.findall(value)) >= 3
