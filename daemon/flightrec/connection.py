@@ -4,7 +4,7 @@ import os
 import socket
 import struct
 import time
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -23,7 +23,14 @@ _CREDENTIALS = struct.Struct("3i")
 _Answer = TypeVar("_Answer", Hello, Response)
 
 
-def peer_credentials(connected: socket.socket) -> tuple[int, int]:
+class _Connected(Protocol):
+    """A socket, or what asyncio shows of one."""
+
+    def getsockopt(self, level: int, option: int, size: int, /) -> bytes:
+        """Return an option's raw value."""
+
+
+def peer_credentials(connected: _Connected) -> tuple[int, int]:
     """Return pid and uid of the process at the other end of a Unix socket."""
     raw = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     pid, uid, _ = _CREDENTIALS.unpack(raw)

@@ -50,7 +50,7 @@ class PlaceFinder:
             threading.Thread(target=self._work, daemon=True).start()
 
     def find(self, cwd: str, then: Callable[[Place | None], None]) -> None:
-        """Call ``then`` with the place, at once where it is known, or with None if that takes long."""
+        """Call ``then`` with the place, at once if it is known, with None if that takes long."""
         place, found_s = self._known.get(cwd, (None, 0.0))
         if place is not None and time.monotonic() - found_s < PLACE_LASTS_S:
             then(place)

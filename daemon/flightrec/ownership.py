@@ -61,7 +61,11 @@ class Ownership:
         )
         try:
             new.unlink(missing_ok=True)
-            listening.bind(str(new))  # mode 0600 by the umask
+            before = os.umask(0o177)  # created closed: a chmod afterwards would come too late
+            try:
+                listening.bind(str(new))
+            finally:
+                os.umask(before)
             listening.listen(BACKLOG)
             self._bound = _identity(new)
             new.replace(self._paths.socket)

@@ -236,6 +236,11 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
+    @property
+    def is_amid_frame(self) -> bool:
+        """Whether a message has begun and is not whole."""
+        return bool(self._buffer)
+
     def feed(self, data: bytes) -> list[AnyMessage]:
         """Return the messages that ``data`` completes. Raises WireError."""
         self._buffer += data
