@@ -51,7 +51,10 @@ int paths_find(struct paths *paths)
         format(paths->run, "%s/run", paths->state) < 0 ||
         format(paths->socket, "%s/%s.sock", paths->run, paths->host) < 0 ||
         format(paths->counters, "%s/%s.counters", paths->run, paths->host) < 0 ||
-        format(paths->autostart, "%s/%s.autostart", paths->run, paths->host) < 0)
+        format(paths->autostart, "%s/%s.autostart", paths->run, paths->host) < 0 ||
+        format(paths->events_fifo, "%s/%s.events", paths->run, paths->host) < 0 ||
+        format(paths->hint_file, "%s/%s.hints", paths->run, paths->host) < 0 ||
+        format(paths->breaker, "%s/%s.breaker", paths->run, paths->host) < 0)
         return -1;
     if (strlen(paths->socket) > SUN_PATH_BYTES) {
         errno = ENAMETOOLONG;
