@@ -10,16 +10,9 @@ from dataclasses import dataclass, replace
 
 from flightrec.classify import Failure
 from flightrec.ingest import CommandRun
+from flightrec.matching import Location, find_remedy, find_trigger, prepares
 from flightrec.pairing import RecoveryKind
-from flightrec.rules import (
-    Location,
-    Rule,
-    Status,
-    Verdict,
-    find_remedy,
-    find_trigger,
-    prepares,
-)
+from flightrec.rules import Rule, Status, Verdict
 from flightrec.shell_words import CommandLine
 
 DAY_US = 24 * 60 * 60 * 1_000_000

@@ -14,19 +14,10 @@ from rapidfuzz.distance import OSA
 from flightrec.classify import Failure, FailureKind
 from flightrec.harmless import is_harmless
 from flightrec.ingest import CommandRun
+from flightrec.matching import WORDS_MAX, directory_of, is_assignment
 from flightrec.pairing import Recovery, RecoveryKind
 from flightrec.programs import REPOSITORY_RUNNERS, Where, where_is
-from flightrec.rules import (
-    WORDS_MAX,
-    Pattern,
-    Remedy,
-    Scope,
-    Slot,
-    Takes,
-    Trigger,
-    directory_of,
-    is_assignment,
-)
+from flightrec.rules import Pattern, Remedy, Scope, Slot, Takes, Trigger
 from flightrec.shell_words import CommandLine, SimpleCommand, parse, quote
 
 SEGMENT_MAX = 240

@@ -267,14 +267,16 @@ def _runs_its_input(segment: SimpleCommand) -> bool:
     )
 
 
-def why_held_back(texts: Iterable[str]) -> str:
-    """Return why a rule made of these command lines is never offered; empty where it may be."""
-    for text in texts:
+def why_held_back(commands: Iterable[str], words: Iterable[str]) -> str:
+    """Return why a rule is never offered whose remedy runs these commands; empty where it may be.
+
+    ``words`` are those of its trigger: they are shown to nobody who does not type them.
+    """
+    commands = tuple(commands)
+    for text in (*commands, *words):
         if PLACEHOLDER.search(text):
             return "it holds a secret"
         if not is_harmless(text):
             return "it holds characters that a terminal does not print"
-        danger = danger_in(text)
-        if danger is not None:
-            return danger.reason
-    return ""
+    dangers = (danger_in(command) for command in commands)
+    return next((danger.reason for danger in dangers if danger is not None), "")

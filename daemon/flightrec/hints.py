@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from flightrec.rules import Remedy, Scope, Trigger
+from flightrec.rules import Origin, Remedy, Scope, Trigger
 from flightrec.wire import Phase, WordKind
 
 
@@ -33,6 +33,7 @@ class HintRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
     remedy: Remedy
     scope: Scope
     project: str
+    origin: Origin
     c: int
     d: int
     failed: bool

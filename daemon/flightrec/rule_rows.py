@@ -1,0 +1,95 @@
+"""A rule as a row of the database, and back."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from flightrec.rules import Origin, Remedy, Rule, Scope, Status, Trigger, Verdict
+
+COLUMNS = (
+    "id", "uid", "key", "status", "kind", "failure_kind", "program", "scope", "project", "seen_in",
+    "origin", "trigger", "remedy", "proven", "verdict", "flagged", "pardoned", "held_back",
+    "r", "c", "d", "used", "failures", "failed", "outcome_us", "created_us", "last_us",
+    "promoted_us", "shared_us", "archived_us",
+)  # fmt: skip
+NAMES = ", ".join(COLUMNS)
+SAVE = (
+    f"INSERT INTO rules ({NAMES}, crc) VALUES ({', '.join('?' * len(COLUMNS))}, ?)"  # noqa: S608 - names from above
+    " ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in (*COLUMNS[2:], "crc"))
+)
+_triggers = msgspec.json.Decoder(Trigger)
+_remedies = msgspec.json.Decoder(Remedy)
+_lists = msgspec.json.Decoder(tuple[str, ...])
+
+
+def to_row(rule: Rule) -> tuple[object, ...]:
+    """Return the values of ``COLUMNS``."""
+    return (
+        rule.id,
+        rule.uid,
+        rule.key,
+        rule.status.value,
+        rule.kind,
+        rule.failure_kind,
+        rule.program,
+        rule.scope.value,
+        rule.project,
+        msgspec.json.encode(rule.seen_in).decode(),
+        rule.origin.value,
+        msgspec.json.encode(rule.trigger).decode(),
+        msgspec.json.encode(rule.remedy).decode(),
+        int(rule.proven),
+        rule.verdict.value,
+        int(rule.flagged),
+        rule.pardoned,
+        rule.held_back,
+        rule.r,
+        rule.c,
+        rule.d,
+        rule.used,
+        rule.failures,
+        int(rule.failed),
+        rule.outcome_us,
+        rule.created_us,
+        rule.last_us,
+        rule.promoted_us,
+        rule.shared_us,
+        rule.archived_us,
+    )
+
+
+def from_row(row: tuple[Any, ...]) -> Rule:
+    """Return the rule from the values of ``COLUMNS``."""
+    values = dict(zip(COLUMNS, row, strict=True))
+    for derived in ("key", "kind", "failure_kind", "program"):
+        del values[derived]
+    return Rule(
+        **{
+            **values,
+            "status": Status(values["status"]),
+            "scope": Scope(values["scope"]),
+            "seen_in": _lists.decode(values["seen_in"]),
+            "origin": Origin(values["origin"]),
+            "trigger": _triggers.decode(values["trigger"]),
+            "remedy": _remedies.decode(values["remedy"]),
+            "proven": bool(values["proven"]),
+            "verdict": Verdict(values["verdict"]),
+            "flagged": bool(values["flagged"]),
+            "failed": bool(values["failed"]),
+        }
+    )
+
+
+def row_crc(values: Iterable[object]) -> int:
+    """Return the checksum of a rule's row."""
+    return zlib.crc32(repr(tuple(values)).encode("utf-8", "backslashreplace"))
+
+
+def damaged_rules(connection: sqlite3.Connection) -> int:
+    """Read every rule and return how many differ from their checksum."""
+    rows = connection.execute(f"SELECT {NAMES}, crc FROM rules")  # noqa: S608 - our own names
+    return sum(row_crc(row[:-1]) != row[-1] for row in rows)
