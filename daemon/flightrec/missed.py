@@ -15,6 +15,9 @@ HELPER_COUNTERS = (
 )
 """The numbers of the mapped file in their order (``shim/counters.h``); others may follow."""
 
+HELPER_TROUBLES = frozenset(HELPER_COUNTERS) - {"autostarts"}
+"""Those that mean that something went wrong."""
+
 
 class Missed(enum.StrEnum):
     """Why the daemon did not record a command."""

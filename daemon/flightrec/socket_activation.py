@@ -22,7 +22,7 @@ def adopt_socket(path: Path) -> socket.socket | None:
         adopted.close()
         return None
     adopted.setblocking(False)  # noqa: FBT003 - its only argument
-    adopted.set_inheritable(False)  # noqa: FBT003 - same
+    adopted.set_inheritable(False)
     return adopted
 
 
