@@ -9,6 +9,7 @@ What is more than a command stays out (``quarantine.py``).
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 
 from flightrec.managed_block import set_block
 from flightrec.quarantine import why_never, why_suspicious
@@ -55,12 +56,12 @@ def edit_document(document: bytes | None, rules: Iterable[Rule], form: Form) -> 
 
 
 def make_body(rules: Iterable[Rule], lines_left: int, bytes_left: int) -> tuple[str, ...]:
-    """Return the block's lines for the best rules that fit, in the order of their ids."""
+    """Return the block's lines for as many rules as fit, the first first, ordered by their ids."""
     head = (LABEL, "")
     lines_left -= len(head) + 4
     bytes_left -= 400  # the markers and the label
     chosen: list[tuple[str, str]] = []
-    for rule in sorted(rules, key=_strength)[:RULES_MAX]:
+    for rule in rules:
         line = format_rule(rule)
         bytes_left -= len(line.encode()) + 2
         if len(chosen) >= lines_left or bytes_left < 0:
@@ -99,8 +100,9 @@ def code_span(text: str) -> str:
 
 
 def exportable(rules: Iterable[Rule], is_outside: IsOutside) -> list[Rule]:
-    """Return the rules that may stand in a memory file."""
-    return [rule for rule in rules if rule.status in EXPORTED and not why_not(rule, is_outside)]
+    """Return the rules that may stand in a memory file: the best proved ones, strongest first."""
+    promoted = sorted((rule for rule in rules if rule.status in EXPORTED), key=_strength)
+    return list(islice((r for r in promoted if not why_not(r, is_outside)), RULES_MAX))
 
 
 def why_not(rule: Rule, is_outside: IsOutside) -> str:

@@ -24,7 +24,10 @@ RUNNING = "running"
 """First word of a starting daemon's line: its socket is bound now, or another's was before."""
 
 KEPT_VARIABLES = frozenset(
-    ("HOME", "PATH", "LANG", "LC_ALL", "LC_CTYPE", "USER", "LOGNAME", "TZ", "SUDO_UID")
+    (
+        *("HOME", "PATH", "LANG", "LC_ALL", "LC_CTYPE", "USER", "LOGNAME", "TZ", "SUDO_UID"),
+        *("CLAUDE_CONFIG_DIR", "CODEX_HOME"),  # where agents keep their memory
+    )
 )
 KEPT_PREFIXES = ("FLIGHTREC_", "PYTHON")
 """All that a daemon gets of the environment of whoever starts it: the rest may hold secrets."""

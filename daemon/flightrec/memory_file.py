@@ -52,17 +52,14 @@ def update_file(
     how long to wait for programs that had the file open; 0 does not wait. Raises FlightrecError,
     with a line that names the file, where it is no plain file of mine or cannot be written.
     """
-    with _errors_name(location.path):
-        real, boundary = _resolve(location)
-        with (
-            _locked(real, paths),
-            contextlib.closing(Folder(real, boundary, create=True)) as folder,
-        ):
-            update = _Update(folder, edit, Backups(real, paths))
-            written = update.run()
-            if written and settle_s > 0:
-                update.settle(settle_s)
-            return written
+    with contextlib.closing(FileUpdate(location, edit, paths)) as update:
+        written = update.run()
+        if written and settle_s > 0:
+            for _ in range(SETTLE_ROUNDS):
+                time.sleep(settle_s)
+                if not update.settle():
+                    break
+        return written
 
 
 def read_file(location: Location) -> bytes | None:
@@ -102,22 +99,22 @@ def _digest(real: Path) -> str:
     return hashlib.sha256(os.fsencode(real)).hexdigest()[:12]
 
 
-@contextlib.contextmanager
-def _locked(real: Path, paths: Paths) -> Iterator[None]:
+def _take_lock(real: Path, paths: Paths, patience_s: float) -> int:
     """Keep our other writers of this file out; a lock beside the file would lie in people's way."""
     folder = paths.state / "locks"
     make_private_folder(paths.state)
     make_private_folder(folder)
     descriptor = os.open(folder / _digest(real), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        _lock(descriptor)
-        yield
-    finally:
+        _lock(descriptor, patience_s)
+    except BaseException:
         os.close(descriptor)
+        raise
+    return descriptor
 
 
-def _lock(descriptor: int) -> None:
-    deadline = time.monotonic() + LOCK_PATIENCE_S
+def _lock(descriptor: int, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -131,18 +128,46 @@ def _lock(descriptor: int) -> None:
             return
 
 
-class _Update:
-    """One update of one file: the attempts that it takes, and what they displaced."""
+class FileUpdate:
+    """One update of one file, which is locked until ``close``: run it, and settle it later.
 
-    def __init__(self, folder: Folder, edit: Edit, backups: "Backups") -> None:
-        self._folder = folder
+    Raises FlightrecError, with a line that names the file, as all its methods do.
+    """
+
+    def __init__(
+        self, location: Location, edit: Edit, paths: Paths, *, patience_s: float = LOCK_PATIENCE_S
+    ) -> None:
+        self._path = location.path
         self._edit = edit
-        self._backups = backups
         self._ours: bytes | None = None
         self._displaced: list[Document] = []
+        with _errors_name(self._path), contextlib.ExitStack() as opened:
+            real, boundary = _resolve(location)
+            opened.callback(os.close, _take_lock(real, paths, patience_s))
+            self._folder = opened.enter_context(
+                contextlib.closing(Folder(real, boundary, create=True))
+            )
+            self._backups = Backups(real, paths)
+            self._opened = opened.pop_all()
+
+    def close(self) -> None:
+        """Let others write."""
+        self._opened.close()
 
     def run(self) -> bool:
         """Apply the edit to what stands there; return whether anything was written."""
+        with _errors_name(self._path):
+            return self._run()
+
+    def settle(self) -> bool:
+        """Bring in what was written to displaced versions since; return whether there was any."""
+        with _errors_name(self._path):
+            late = self._find_late()
+            for before, now in late:
+                self._bring_in(before, now)
+            return self._run() or bool(late)
+
+    def _run(self) -> bool:
         standing = self._folder.read()
         return self._apply(standing, _data(standing))
 
@@ -181,16 +206,6 @@ class _Update:
         displaced = self._folder.remove() if wanted is None else self._folder.exchange(wanted, like)
         self._displaced.append(displaced)
         return displaced
-
-    def settle(self, settle_s: float) -> None:
-        """Bring in what was still written to versions that had been displaced."""
-        for _ in range(SETTLE_ROUNDS):
-            time.sleep(settle_s)
-            late = self._find_late()
-            for before, now in late:
-                self._bring_in(before, now)
-            if not self.run() and not late:
-                return
 
     def _find_late(self) -> list[tuple[bytes, bytes]]:
         """Return displaced versions that changed since, as they were and as they are."""

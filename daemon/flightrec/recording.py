@@ -13,6 +13,7 @@ from flightrec import database, failpoints
 from flightrec.capture import at_level
 from flightrec.config import Settings
 from flightrec.errors import FlightrecError
+from flightrec.exporter import Exporter
 from flightrec.hints import HintRule
 from flightrec.ingest import CommandRun, ingest
 from flightrec.link import Ended, Feed, Shown, key_of
@@ -51,6 +52,7 @@ class Recording:
         self._lock = lock
         self._paths = paths
         self._places = Places()
+        self._exporter = Exporter(paths)
         self.use(settings)
         self.start_over()
         self.notes = _notes(store)
@@ -90,10 +92,15 @@ class Recording:
         """Delete some of the oldest runs where there are too many; return whether to go on soon."""
         return bool(self._chore("prune", self._prune))
 
-    def export(self) -> None:
-        """Bring memory files up to date."""
-        if self._settings.export.on_promotion:
-            self._chore("export", lambda: None)
+    def export(self) -> bool:
+        """Bring memory files up to date; return whether ``settle_exports`` is to follow."""
+        if not self._settings.export.on_promotion:
+            return False
+        return bool(self._chore("export", lambda: self._exporter.bring_up_to_date(self._store)))
+
+    def settle_exports(self) -> bool:
+        """Look again at the files written a second ago; return whether to do so once more."""
+        return bool(self._chore("settle exports", self._exporter.settle))
 
     def _prune(self) -> bool:
         return prune(self._store, self._settings.retention, time.time_ns() // 1000)
@@ -108,6 +115,7 @@ class Recording:
 
     def close(self) -> None:
         """Close the database and let the next writer in."""
+        self._chore("settle exports", lambda: self._exporter.settle(at_once=True))
         self._store.close()
         os.close(self._lock)
 

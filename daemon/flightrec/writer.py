@@ -43,6 +43,7 @@ from flightrec.link import (
     key_of,
     reader_of_front,
 )
+from flightrec.memory_file import SETTLE_S
 from flightrec.paths import Paths, find_paths
 from flightrec.recording import Recording
 from flightrec.verbs import Workplace, do
@@ -118,6 +119,7 @@ class Writer:
         self._trouble: str | None = None
         self._export_at: float | None = None
         self._exported_s = 0.0
+        self._settle_at: float | None = None
         self._prune_at = 0.0
         self._draining = False
 
@@ -133,6 +135,8 @@ class Writer:
         while self._pending and self._commit():
             pass
         if self._recording is not None:
+            if self._export_at is not None:
+                self._recording.export()
             self._recording.close()
 
     def _patience(self) -> float:
@@ -143,8 +147,7 @@ class Writer:
         moments = [self._prune_at]
         if self._pending:
             moments.append(self._oldest_s + COMMIT_AFTER_S)
-        if self._export_at is not None:
-            moments.append(self._export_at)
+        moments += [at for at in (self._export_at, self._settle_at) if at is not None]
         return max(0.0, min(moments) - now)
 
     def _is_due(self) -> bool:
@@ -184,6 +187,7 @@ class Writer:
         self._link.send(Ready(self._recording.notes, self._recording.is_fresh))
         self._send_rules(rules)
         self._clear_trouble()
+        self._ask_for_export()  # a predecessor may have died between commit and export
         return True
 
     def _commit(self) -> bool:
@@ -281,7 +285,9 @@ class Writer:
         if self._export_at is not None and now >= self._export_at:
             self._export_at = None
             self._exported_s = now
-            self._recording.export()
+            self._settle_at = now + SETTLE_S if self._recording.export() else None
+        if self._settle_at is not None and now >= self._settle_at:
+            self._settle_at = now + SETTLE_S if self._recording.settle_exports() else None
 
 
 def _settings_or_defaults(paths: Paths) -> Settings:

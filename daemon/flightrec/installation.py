@@ -1,0 +1,201 @@
+"""The stable copy that shells load, and the one line in each rc file that loads it.
+
+Rc files must not point into a virtual environment: an upgraded or deleted one would break every
+new shell. So helper and scripts are copied below ``~/.local/share/flightrec``, the line in the rc
+file is guarded, and a manifest says what was written, so that all of it can be taken back.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from flightrec.commands.init import SHELLS, find_command, shell_code
+from flightrec.errors import FlightrecError
+from flightrec.memory_file import Edit, Location, read_file, update_file
+from flightrec.paths import HELPER_NAME, Paths, find_resource
+
+MARK = "# flightrec"
+
+
+class Manifest(msgspec.Struct):
+    """What an installation wrote: files with their SHA-256, and the rc files that got a line.
+
+    ``created`` are the rc files that were not there before.
+    """
+
+    version: int = 1
+    files: dict[str, str] = {}
+    rc_files: dict[str, str] = {}
+    created: list[str] = []
+
+
+@dataclass(frozen=True, slots=True)
+class RcFile:
+    """One shell's start-up file and the line that it gets."""
+
+    shell: str
+    location: Location
+    line: str
+
+
+def data_folder(home: Path) -> Path:
+    """Return where the stable copy lies."""
+    return home / ".local/share/flightrec"
+
+
+def rc_line(shell: str) -> str:
+    """Return the line for an rc file: it does nothing, and says nothing, once the copy is gone."""
+    file = f'"$HOME/.local/share/flightrec/init.{shell}"'
+    return f"if [ -r {file} ]; then . {file}; fi {MARK}"
+
+
+def find_rc_files(home: Path, environment: Mapping[str, str]) -> list[RcFile]:
+    """Return the rc files of the shells that are used here: those that exist, and $SHELL's."""
+    zdotdir = environment.get("ZDOTDIR", "")
+    folders = {"bash": home, "zsh": Path(zdotdir) if zdotdir.startswith("/") else home}
+    login_shell = Path(environment.get("SHELL", "")).name
+    found = []
+    for shell in SHELLS:
+        path = folders[shell] / f".{shell}rc"
+        if path.exists() or path.is_symlink() or (shell == login_shell and shutil.which(shell)):
+            boundary = home if path.is_relative_to(home) else path.parent
+            found.append(RcFile(shell, Location(path, boundary), rc_line(shell)))
+    return found
+
+
+def has_line(rc_file: RcFile) -> bool:
+    """Whether this rc file loads flightrec already."""
+    return rc_file.line.encode() in (read_file(rc_file.location) or b"").splitlines()
+
+
+def copy_files(home: Path) -> Manifest:
+    """Put helper, scripts and what rc files load into the stable copy; return what was written."""
+    folder = data_folder(home)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FlightrecError(f"cannot create {folder}: {error.strerror}") from None
+    manifest = read_manifest(home)
+    helper = folder / HELPER_NAME
+    contents = {helper: find_resource(HELPER_NAME).read_bytes()}
+    for shell in SHELLS:
+        script = folder / f"flightrec.{shell}"
+        contents[script] = find_resource(script.name).read_bytes()
+        code = shell_code(helper, find_command(), script)
+        contents[folder / f"init.{shell}"] = os.fsencode(code)
+    for path, data in contents.items():
+        _replace(path, data, 0o755 if path == helper else 0o644)
+        manifest.files[str(path)] = hashlib.sha256(data).hexdigest()
+    write_manifest(home, manifest)
+    return manifest
+
+
+def _replace(path: Path, data: bytes, mode: int) -> None:
+    """Write a file in one step: a shell may be reading it, a helper may be running from it."""
+    if path.is_file() and path.read_bytes() == data:
+        path.chmod(mode)
+        return
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise FlightrecError(f"cannot write {path}: {error.strerror}") from None
+
+
+def add_line(home: Path, rc_file: RcFile, paths: Paths) -> bool:
+    """Add the line to an rc file, noting it in the manifest first; return whether it was missing.
+
+    Raises FlightrecError where the file is not to be written.
+    """
+    path = rc_file.location.path
+    manifest = read_manifest(home)
+    manifest.rc_files[str(path)] = rc_file.line
+    if not path.exists() and str(path) not in manifest.created:
+        manifest.created.append(str(path))
+    write_manifest(home, manifest)
+    return update_file(rc_file.location, with_line(rc_file.line), paths, settle_s=0)
+
+
+def remove_line(home: Path, path: Path, line: str, paths: Paths) -> bool:
+    """Take the line out of an rc file; a file that held nothing else and was ours goes."""
+    created = str(path) in read_manifest(home).created
+    boundary = home if path.is_relative_to(home) else path.parent
+    edit = without_line(line, created=created)
+    return update_file(Location(path, boundary), edit, paths, settle_s=0)
+
+
+def with_line(line: str) -> Edit:
+    """Return an edit that appends a line; a document without a final newline keeps to that."""
+
+    def edit(document: bytes | None) -> bytes:
+        document = document or b""
+        if line.encode() in document.splitlines():
+            return document
+        if document and not document.endswith(b"\n"):
+            return document + b"\n" + line.encode()
+        return document + line.encode() + b"\n"
+
+    return edit
+
+
+def without_line(line: str, *, created: bool) -> Edit:
+    """Return the edit that undoes ``with_line``; ``created``: no file was there before."""
+
+    def edit(document: bytes | None) -> bytes | None:
+        if document is None:
+            return None
+        lines = document.splitlines(keepends=True)
+        kept = b"".join(text for text in lines if text.rstrip(b"\r\n") != line.encode())
+        if lines and lines[-1] == line.encode():
+            kept = kept.removesuffix(b"\n")
+        return None if created and not kept else kept
+
+    return edit
+
+
+def manifest_path(home: Path) -> Path:
+    """Return where the manifest lies."""
+    return data_folder(home) / "manifest.json"
+
+
+def read_manifest(home: Path) -> Manifest:
+    """Return what earlier installations wrote. Raises FlightrecError where it cannot be read."""
+    try:
+        return msgspec.json.decode(manifest_path(home).read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return Manifest()
+    except (OSError, msgspec.DecodeError) as error:
+        raise FlightrecError(f"{manifest_path(home)} cannot be read: {error}") from None
+
+
+def write_manifest(home: Path, manifest: Manifest) -> None:
+    """Note what was written. Raises FlightrecError."""
+    _replace(manifest_path(home), msgspec.json.format(msgspec.json.encode(manifest)), 0o644)
+
+
+def remove_files(home: Path) -> list[Path]:
+    """Delete the stable copy; return the files that somebody changed and that were left."""
+    left = []
+    for name, digest in read_manifest(home).files.items():
+        path = Path(name)
+        if not path.is_file():
+            continue
+        if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
+            path.unlink()
+        else:
+            left.append(path)
+    manifest_path(home).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        data_folder(home).rmdir()
+    return left
