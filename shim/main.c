@@ -5,8 +5,12 @@
  * in a silent exit 0, and the shell is as it was.
  */
 #include "relay.h"
+#include "script.h"
 #include "send.h"
+#include "sh.h"
+#include "shim.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -28,6 +32,9 @@ static const struct role ROLES[] = {
     {"relay", relay_main},
     {"hint", hint_main},
     {"send", send_main},
+    {"sh", sh_main},
+    {"shim", shim_main},
+    {"report", report_main},
     {"--version", version_main},
 };
 
@@ -49,15 +56,25 @@ static const char *executed_name(void)
     return slash == NULL ? path : slash + 1;
 }
 
+/* Under a name of its own, the program stands in for the one of that name. */
+static bool is_helper(const char *name)
+{
+    static const char HELPER[] = "flightrec-helper";
+
+    return name == NULL || strncmp(name, HELPER, sizeof HELPER - 1) == 0;
+}
+
 int main(int argc, char **argv)
 {
-    const struct role *role = find_role(executed_name());
+    const char *name = executed_name();
+    const struct role *role;
 
-    if (role != NULL)
-        return role->run(argc, argv);
+    if (!is_helper(name))
+        return sh_is_shell(name) ? sh_main_as_shell(argv) : shim_main_as_program(argv);
     role = argc > 1 ? find_role(argv[1]) : NULL;
     if (role != NULL)
         return role->run(argc - 1, argv + 1);
-    fputs("flightrec-helper: roles are relay, hint and send; flightrec starts it, not you\n", stderr);
+    fputs("flightrec-helper: roles are relay, hint, send, sh, shim and report; flightrec starts"
+          " it, not you\n", stderr);
     return 2;
 }

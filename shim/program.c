@@ -55,21 +55,35 @@ static int join(char *out, struct folder folder, const char *name)
     return written < PATH_MAX ? 0 : -1;
 }
 
-/* 0, or an errno that says what is wrong with this candidate. */
-static int try_candidate(struct program *program, struct folder folder, const char *name)
+/* 0, or an errno that says what is wrong with the file at program->path. */
+static int check(struct program *program)
 {
     struct stat found;
 
-    if (folder.size >= PATH_MAX || join(program->path, folder, name) < 0)
-        return ENOENT;
-    if (stat(program->path, &found) < 0 || !S_ISREG(found.st_mode))
-        return ENOENT;
-    if (is_this_program(&found))
+    if (stat(program->path, &found) < 0 || !S_ISREG(found.st_mode) || is_this_program(&found))
         return ENOENT;
     if (access(program->path, X_OK) < 0)
         return EACCES;
     program->privileged = (found.st_mode & (S_ISUID | S_ISGID)) != 0;
     return 0;
+}
+
+static int try_candidate(struct program *program, struct folder folder, const char *name)
+{
+    if (folder.size >= PATH_MAX || join(program->path, folder, name) < 0)
+        return ENOENT;
+    return check(program);
+}
+
+int program_take(struct program *program, const char *path)
+{
+    if (path == NULL || strlen(path) >= sizeof program->path) {
+        errno = ENOENT;
+        return -1;
+    }
+    strcpy(program->path, path);
+    errno = check(program);
+    return errno == 0 ? 0 : -1;
 }
 
 int program_find(struct program *program, const char *name, const char *path, const char *ours)

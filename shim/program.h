@@ -22,6 +22,9 @@ struct program {
  * files without the right to execute them were found. */
 int program_find(struct program *, const char *name, const char *path, const char *ours);
 
+/* Take this file for the program. -1 with ENOENT where it is this program, or errno. */
+int program_take(struct program *, const char *path);
+
 /* The last part of a path. */
 const char *program_base(const char *path);
 

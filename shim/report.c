@@ -1,0 +1,345 @@
+#include "report.h"
+
+#include "clock.h"
+#include "link.h"
+#include "program.h"
+#include "terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    FIFO_FRAME_MAX = 4096, /* PIPE_BUF: what one write puts there stays in one piece */
+    FIFO_TEXT_MAX = 1500,
+    ERROR_SHARE = WIRE_TAIL_MAX * 3 / 4, /* of a tail, when standard output wants a part as well */
+};
+
+enum way { WAY_NONE, WAY_SOCKET, WAY_FIFO };
+
+static struct {
+    enum way way;
+    bool announced; /* the daemon has, or had, the first message */
+    struct paths paths;
+    struct link link;
+    struct wire_starting starting;
+    char cwd[WIRE_PATH_MAX], boot[64], path[WIRE_VARIABLE_MAX];
+    uint8_t out[WIRE_OUT_MAX];
+    char reply[WIRE_REPLY_MAX + 1];
+    char tail[WIRE_TAIL_MAX];
+} report;
+
+/* ---- the way to the daemon ---- */
+
+/* A sandbox lets nobody connect; it says so, whoever listens. */
+static bool is_forbidden(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int result;
+
+    if (fd < 0)
+        return errno == EPERM || errno == EACCES || errno == EAFNOSUPPORT;
+    memcpy(address.sun_path, report.paths.socket, strlen(report.paths.socket) + 1);
+    result = connect(fd, (const struct sockaddr *)&address, sizeof address);
+    if (result < 0)
+        result = errno;
+    close(fd);
+    return result == EPERM || result == EACCES;
+}
+
+static enum way find_way(bool for_command)
+{
+    if (paths_check_person() < 0 || paths_find(&report.paths) < 0)
+        return WAY_NONE;
+    link_open(&report.link, &report.paths, "agent", getenv(AGENT_STARTER));
+    if (link_connect(&report.link, for_command))
+        return WAY_SOCKET;
+    return is_forbidden() ? WAY_FIFO : WAY_SOCKET; /* a missing daemon may be back at the end */
+}
+
+/* The daemon has the FIFO open, or the open fails; it is full, or the write is whole. */
+static void write_fifo(const uint8_t *frame, size_t size)
+{
+    struct stat found;
+    int fd = open(report.paths.events_fifo, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (fstat(fd, &found) == 0 && S_ISFIFO(found.st_mode) && found.st_uid == geteuid() &&
+        write(fd, frame, size) < 0)
+        errno = 0; /* there is no place to count it: a sandbox's disk is read-only */
+    close(fd);
+}
+
+static void send_frame(struct frame frame)
+{
+    if (report.way == WAY_FIFO)
+        write_fifo(report.out, frame.size);
+    else
+        link_post(&report.link, report.starting.run, report.out, frame);
+}
+
+/* ---- a daemon that did not answer in time is not asked again for a while, by no stand-in ---- */
+
+static bool breaker_is_open(void)
+{
+    struct stat found;
+    int64_t age_us;
+
+    if (stat(report.paths.breaker, &found) < 0)
+        return false;
+    age_us = clock_wall_us() - (int64_t)found.st_mtime * 1000000;
+    return age_us >= 0 && age_us < BREAKER_US;
+}
+
+static void open_breaker(void)
+{
+    int fd = open(report.paths.breaker, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+
+    if (fd < 0)
+        return;
+    futimens(fd, NULL);
+    close(fd);
+}
+
+/* ---- the first message ---- */
+
+static void read_boot_id(void)
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? 0 : read(fd, report.boot, sizeof report.boot - 1);
+
+    report.boot[size < 0 ? 0 : size] = '\0';
+    report.boot[strcspn(report.boot, "\n")] = '\0';
+    if (fd >= 0)
+        close(fd);
+}
+
+static struct bytes variable(const char *name, size_t limit)
+{
+    const char *value = getenv(name);
+
+    return bytes_of(value != NULL && value[0] != '\0' && strlen(value) <= limit ? value : NULL);
+}
+
+/* The person's own PATH: what the daemon asks of it is whether a program is there without us. */
+static struct bytes real_path(const char *shims)
+{
+    const char *path = getenv("PATH");
+
+    if (path == NULL || strlen(path) >= sizeof report.path)
+        return bytes_of(NULL);
+    program_path_without(report.path, path, shims);
+    return bytes_of(report.path);
+}
+
+static void describe(const struct agent *agent, const struct report_command *command)
+{
+    struct wire_starting *starting = &report.starting;
+    int64_t since_us = command->begin_us == 0 ? 0 : clock_wall_us() - command->begin_us;
+
+    read_boot_id();
+    if (command->cwd == NULL && getcwd(report.cwd, sizeof report.cwd) == NULL)
+        report.cwd[0] = '\0';
+    *starting = (struct wire_starting){
+        .source = command->source,
+        .shell = bytes_of(command->shell),
+        .pid = getpid(),
+        .tty = bytes_of(""),
+        .cwd = bytes_of(command->cwd == NULL ? report.cwd : command->cwd),
+        .command = command->command,
+        .command_total = command->command_total,
+        .boot = bytes_of(report.boot),
+        .mono_us = clock_mono_us() - since_us,
+        .wall_us = clock_wall_us() - since_us,
+        .parent = command->parent,
+        .depth = command->parent != NULL,
+        .path = real_path(agent->shims),
+        .virtual_env = variable("VIRTUAL_ENV", WIRE_PATH_MAX),
+        .conda_prefix = variable("CONDA_PREFIX", WIRE_PATH_MAX),
+        .agent = agent->name[0] == '\0' ? bytes_of(NULL) : bytes_of(agent->name),
+        .tool_use_id = variable("CODEX_TOOL_CALL_ID", WIRE_WORD_MAX),
+    };
+    if (starting->cwd.size > WIRE_PATH_MAX)
+        starting->cwd.size = WIRE_PATH_MAX;
+    if (starting->command.size > WIRE_COMMAND_MAX)
+        starting->command.size = WIRE_COMMAND_MAX;
+    memcpy(starting->session, agent->session, WIRE_ID_SIZE);
+}
+
+/* What no rule needs is left out, so that the frame is written in one piece. */
+static void shorten_for_fifo(struct wire_starting *starting)
+{
+    if (starting->command.size > FIFO_TEXT_MAX)
+        starting->command.size = FIFO_TEXT_MAX;
+    if (starting->cwd.size > FIFO_TEXT_MAX / 2)
+        starting->cwd.size = FIFO_TEXT_MAX / 2;
+    starting->path = starting->virtual_env = starting->conda_prefix = bytes_of(NULL);
+    starting->wants_reply = false;
+}
+
+static void announce(bool wants_reply)
+{
+    struct frame frame;
+
+    report.starting.wants_reply = wants_reply;
+    if (report.way == WAY_FIFO)
+        shorten_for_fifo(&report.starting);
+    if (wire_encode_starting(&report.starting, report.out,
+                             report.way == WAY_FIFO ? FIFO_FRAME_MAX : sizeof report.out, &frame) < 0)
+        return;
+    send_frame(frame);
+    report.announced = true;
+}
+
+static void print_hint(const char *text)
+{
+    char out[HINT_LINES * HINT_LINE_BYTES];
+    size_t size = terminal_clean(text, out, sizeof out - 1);
+
+    out[size] = '\n';
+    if (size > 0 && write(STDERR_FILENO, out, size + 1) < 0)
+        return; /* nobody reads standard error: the command matters, the hint does not */
+}
+
+/* Wait for the answer; print it if it is a hint. */
+static void take_answer(void)
+{
+    int64_t breaker_us = report.link.breaker_until_us;
+    enum wire_verdict verdict =
+        link_wait(&report.link, report.starting.run, PHASE_START, report.reply);
+
+    if (report.link.breaker_until_us != breaker_us)
+        open_breaker();
+    if (verdict == VERDICT_HINT)
+        print_hint(report.reply);
+    if (verdict == VERDICT_PRIVATE)
+        report.way = WAY_NONE;
+}
+
+const uint8_t *report_start(const struct agent *agent, const struct report_command *command)
+{
+    bool wants_reply;
+
+    describe(agent, command);
+    if (command->run != NULL)
+        memcpy(report.starting.run, command->run, WIRE_ID_SIZE);
+    else if (getrandom(report.starting.run, WIRE_ID_SIZE, GRND_NONBLOCK) != WIRE_ID_SIZE)
+        return report.starting.run; /* early in boot: unseen */
+    report.way = WAY_SOCKET;
+    if (command->parent != NULL || command->begin_us != 0)
+        return report.starting.run;
+    report.way = find_way(true);
+    if (report.way == WAY_NONE)
+        return report.starting.run;
+    wants_reply = command->may_hint && report.way == WAY_SOCKET && link_may_ask(&report.link) &&
+                  !breaker_is_open();
+    announce(wants_reply);
+    if (wants_reply)
+        take_answer();
+    return report.starting.run;
+}
+
+int report_fd(void)
+{
+    return report.way == WAY_SOCKET && report.announced ? report.link.connection.fd : -1;
+}
+
+/* ---- the second message ---- */
+
+struct report_end report_end_of(const struct observation *seen)
+{
+    bool signalled = WIFSIGNALED(seen->status);
+
+    return (struct report_end){
+        .exit = signalled ? 128 + WTERMSIG(seen->status) : WEXITSTATUS(seen->status),
+        .signal = signalled ? WTERMSIG(seen->status) : WIRE_UNKNOWN,
+        .usec = seen->usec,
+        .seen = seen,
+        .wants_tail = seen->status != 0,
+    };
+}
+
+static size_t smaller(size_t one, size_t other)
+{
+    return one < other ? one : other;
+}
+
+/* The end of standard output and, behind it, of standard error, which says what went wrong. */
+static void add_tail(struct wire_finished *finished, const struct observation *seen, size_t room)
+{
+    const struct tail *output = &seen->tails[STREAM_OUTPUT], *error = &seen->tails[STREAM_ERROR];
+    size_t error_size = tail_size(error), output_size = tail_size(output);
+
+    error_size = smaller(error_size, output_size == 0 ? room : room * ERROR_SHARE / WIRE_TAIL_MAX);
+    output_size = smaller(output_size, room - error_size);
+    tail_copy(output, report.tail, output_size);
+    tail_copy(error, report.tail + output_size, error_size);
+    finished->tail = (struct bytes){report.tail, output_size + error_size};
+    finished->tail_total = output->total + error->total;
+    if (output_size > 0 && (seen->merged || error_size > 0))
+        finished->tail_source = TAIL_MERGED;
+    else if (output_size > 0)
+        finished->tail_source = TAIL_STDOUT;
+    else if (error_size > 0)
+        finished->tail_source = TAIL_STDERR;
+}
+
+static void conclude(const struct report_end *end)
+{
+    size_t room = report.way == WAY_FIFO ? FIFO_TEXT_MAX : WIRE_TAIL_MAX;
+    struct frame frame;
+    struct wire_finished finished = {
+        .exit = end->exit,
+        .signal = end->signal,
+        .usec = end->usec,
+        .cwd = report.starting.cwd,
+        .mono_us = clock_mono_us(),
+        .wall_us = clock_wall_us(),
+        .pipestatus_count = end->pipestatus_count,
+    };
+
+    memcpy(finished.run, report.starting.run, WIRE_ID_SIZE);
+    for (size_t i = 0; i < end->pipestatus_count; i++)
+        finished.pipestatus[i] = end->pipestatus[i];
+    if (end->seen != NULL && end->wants_tail)
+        add_tail(&finished, end->seen, room);
+    if (wire_encode_finished(&finished, report.out,
+                             report.way == WAY_FIFO ? FIFO_FRAME_MAX : sizeof report.out, &frame) == 0)
+        send_frame(frame);
+}
+
+/* Sent is as good as kept: this process has no time to wait for the commit. */
+static void let_go(void)
+{
+    if (report.way != WAY_SOCKET)
+        return;
+    if (report.link.connection.fd >= 0 && queue_unsent(&report.link.queue).size == 0)
+        link_forget(&report.link, report.starting.run);
+    link_close(&report.link);
+}
+
+void report_finish(const struct report_end *end)
+{
+    if (report.way == WAY_NONE)
+        return;
+    if (!report.announced)
+        report.way = find_way(false);
+    else if (report.way == WAY_SOCKET)
+        link_connect(&report.link, false);
+    if (report.way == WAY_NONE)
+        return;
+    if (!report.announced)
+        announce(false);
+    conclude(end);
+    let_go();
+}
