@@ -1,19 +1,57 @@
-"""Which success mended which earlier failure of its session: pure, and silent when in doubt."""
+"""Which success mended which earlier failure of its session: pure, and silent when in doubt.
+
+A recovery is *proven* only where the failure's own text says so: what the error names is what the
+fix changed, or what ran in between is what mends this kind of error. A command that passes again
+without such a cause teaches nothing, and closes its failure all the same: the world had changed, an
+editor had, or the failure was one of those that pass.
+"""
 
 import enum
+import os
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from flightrec.classify import Failure, FailureKind
+from flightrec.change import Change, compare
+from flightrec.classify import Failure
+from flightrec.failure_kinds import FailureKind, K
 from flightrec.ingest import CommandRun
+from flightrec.invocation import Invocation, invocations
+from flightrec.redact import PLACEHOLDER
+from flightrec.remedies import (
+    BY_NAME,
+    NONE,
+    Step,
+    changes_environment,
+    closeness,
+    plain_output,
+    variable_mends,
+)
+from flightrec.remedy_tables import DIRECTORY_KINDS, DIRECTORY_OPTIONS, PRIVILEGE_KINDS
+from flightrec.replacements import Attempt, is_correction
 from flightrec.shell_words import CommandLine
+
+__all__ = [
+    "Entry",
+    "Recovery",
+    "RecoveryKind",
+    "SessionHistory",
+    "find_recoveries",
+    "find_recovery",
+]
 
 RUNS_KEPT = 64
 """Runs of one session that pairing looks back over."""
 
+OPEN_MAX = 12
+"""Open failures of one session; the oldest gives way."""
+
 WINDOW_US = 30 * 60 * 1_000_000
 """A failure older than this is not mended by what is typed now."""
+
+_LINES_MAX = 2
+_UNPROVEN_WITHIN = 3
+"""An attempt later than this many runs is no candidate."""
 
 
 class RecoveryKind(enum.StrEnum):
@@ -32,8 +70,9 @@ class Recovery:
 
     ``fix`` is the run that passed and ``fix_segment`` the part of it that answers the failed one.
     ``needed`` are the runs in between that made it pass, oldest first (the ``npm install``, the
-    ``cd``, the ``export``); ``also_tried`` the attempts in between that failed. Where not ``proven``
-    no error text says that this is the remedy: kept as a candidate, neither hinted nor exported.
+    ``cd``, the ``export``); ``also_tried`` the attempts in between that failed. Where not
+    ``proven`` no error text says that this is the remedy: kept as a candidate, neither hinted nor
+    exported.
     """
 
     failure: Failure
@@ -60,7 +99,7 @@ class SessionHistory:
 
     def __init__(self, size: int = RUNS_KEPT) -> None:
         self._entries: deque[Entry] = deque(maxlen=size)
-        self._closed: set[bytes] = set()
+        self._open: deque[Entry] = deque(maxlen=OPEN_MAX)
 
     @property
     def entries(self) -> Sequence[Entry]:
@@ -70,13 +109,7 @@ class SessionHistory:
     @property
     def open_failures(self) -> tuple[Failure, ...]:
         """Teachable failures that nothing mended yet, oldest first."""
-        return tuple(
-            entry.failure
-            for entry in self._entries
-            if entry.failure is not None
-            and entry.failure.teachable
-            and entry.run.run not in self._closed
-        )
+        return tuple(entry.failure for entry in self._open if entry.failure is not None)
 
     def add(
         self,
@@ -85,24 +118,46 @@ class SessionHistory:
         failure: Failure | None,
         recoveries: Iterable[Recovery] = (),
     ) -> None:
-        """Remember a run; the failures that it mended are closed."""
-        self._closed.update(recovery.failure.run.run for recovery in recoveries)
-        self._entries.append(Entry(run, line, failure))
-        if len(self._closed) > 4 * RUNS_KEPT:
-            self._closed &= {entry.run.run for entry in self._entries}
+        """Remember a run. Failures that it mended, or whose command simply passed, are closed."""
+        entry = Entry(run, line, failure)
+        self._entries.append(entry)
+        if failure is not None:
+            if failure.teachable:
+                self._open.append(entry)
+        elif self._open and run.exit == 0:
+            self._close(run, line, {r.failure.run.run for r in recoveries if r.proven})
+
+    def _close(self, run: CommandRun, line: CommandLine, mended: set[bytes]) -> None:
+        passed = {
+            _identity(part, _directory(run, line, index))
+            for index, part in enumerate(invocations(line))
+        }
+        still_open = [
+            entry
+            for entry in self._open
+            if entry.run.run not in mended and _identity_of(entry) not in passed
+        ]
+        self._open = deque(still_open, maxlen=OPEN_MAX)
+
+    def after(self, failure: Failure) -> list[Entry]:
+        """Return the entries after a failure's run, oldest first; none where it is forgotten."""
+        later: list[Entry] = []
+        for entry in reversed(self._entries):
+            if entry.run.run == failure.run.run:
+                return later[::-1]
+            later.append(entry)
+        return []
 
 
-def find_recoveries(
-    success: CommandRun, line: CommandLine, history: SessionHistory
-) -> tuple[Recovery, ...]:
-    """Return what this success mended: nearly always nothing or one failure, newest first.
+def _identity_of(entry: Entry) -> tuple[object, ...]:
+    assert entry.failure is not None  # noqa: S101 - only failures are kept open
+    index = entry.failure.segment
+    return _identity(invocations(entry.line)[index], _directory(entry.run, entry.line, index))
 
-    It may be several: ``gti comit`` and ``git comit`` are both answered by ``git commit``.
-    """
-    if success.exit != 0 or not history.open_failures:
-        return ()
-    found = (_recovery(failure, success, line) for failure in reversed(history.open_failures))
-    return tuple(recovery for recovery in found if recovery is not None)[:1]
+
+def _identity(part: Invocation, directory: str) -> tuple[object, ...]:
+    """What makes two commands the same command in the same place."""
+    return (part.program, part.words, part.variables, part.privileged, part.code, directory)
 
 
 def find_recovery(
@@ -112,20 +167,310 @@ def find_recovery(
     return next(iter(find_recoveries(success, line, history)), None)
 
 
-def _recovery(failure: Failure, success: CommandRun, line: CommandLine) -> Recovery | None:
-    same = [segment.arguments for segment in line.segments] == [
-        segment.arguments for segment in failure.line.segments
-    ]
-    proven = failure.kind is FailureKind.COMMAND_NOT_FOUND and same
-    if not line.segments or success.started_us - failure.run.started_us > WINDOW_US:
+def find_recoveries(
+    success: CommandRun, line: CommandLine, history: SessionHistory
+) -> tuple[Recovery, ...]:
+    """Return what this success mended: nearly always nothing or one failure, newest first.
+
+    It may be several: ``gti comit`` and ``git comit`` are both answered by ``git commit``. The run
+    must not be a failure of its own, masked ones included.
+    """
+    open_failures = history.open_failures
+    if success.exit != 0 or success.truncated or not open_failures:
+        return ()
+    passed = _Passed(success, line)
+    found = []
+    for failure in reversed(open_failures):
+        if failure.run.truncated or success.started_us - failure.run.started_us > WINDOW_US:
+            continue
+        recovery = _Pairing(failure, passed, history).recovery()
+        if recovery is not None:
+            found.append(recovery)
+    return tuple(found)
+
+
+class _Passed:
+    """The run that passed: what its segments mean, where they ran, which ones surely passed."""
+
+    def __init__(self, run: CommandRun, line: CommandLine) -> None:
+        self.run = run
+        self.line = line
+        self.parts = invocations(line)
+        self.directories = [_directory(run, line, i) for i in range(len(self.parts))]
+
+    def sure(self) -> list[int]:
+        """Return the segments that must have ended well for the line to end so."""
+        operators = [operator.text for operator in self.line.operators]
+        unsure = {i for i, text in enumerate(operators) if text in ("||", "&")}
+        unsure |= {i + 1 for i, text in enumerate(operators) if text == "||"}
+        return [i for i in range(len(self.parts)) if i not in unsure]
+
+
+def _directory(run: CommandRun, line: CommandLine, index: int) -> str:
+    """Return where a segment runs: the run's directory after the ``cd`` before it."""
+    directory = str(run.cwd)
+    for segment in line.segments[:index]:
+        if segment.program in ("cd", "pushd") and segment.arguments:
+            directory = _moved(directory, segment.arguments[-1].text)
+    return directory
+
+
+def _moved(directory: str, target: str) -> str:
+    if target.startswith("~") or "$" in target or target == "-":
+        return target
+    return os.path.normpath(os.path.join(directory, target))
+
+
+class _Pairing:
+    """One failure beside one pass."""
+
+    def __init__(self, failure: Failure, passed: _Passed, history: SessionHistory) -> None:
+        self.failure = failure
+        self.passed = passed
+        self.failed = invocations(failure.line)[failure.segment]
+        self.where = _directory(failure.run, failure.line, failure.segment)
+        self.between = history.after(failure)
+        self.output = plain_output(failure)
+
+    def recovery(self) -> Recovery | None:
+        """Return how the pass mended the failure, or None."""
+        for index in self.passed.sure():
+            later = self.passed.parts[index]
+            change = compare(self.failed, later)
+            if _differs_in_a_secret(change):
+                continue
+            found = self._same_command(index, later, change) or self._changed(index, later, change)
+            if found is not None:
+                return found
         return None
-    return Recovery(
-        failure=failure,
-        fix=success,
-        fix_line=line,
-        fix_segment=min(failure.segment, len(line.segments) - 1),
-        kind=RecoveryKind.REPLACE,
-        needed=(),
-        also_tried=(),
-        proven=proven,
+
+    # one command, and something around it
+
+    def _same_command(self, index: int, later: Invocation, change: Change) -> Recovery | None:
+        if not self._is_same(later, change):
+            return None
+        if self._gained_privilege(later):
+            return self._make(index, RecoveryKind.PRIVILEGE)
+        if self._gained_variable(later):
+            return self._make(index, RecoveryKind.ENVIRONMENT)
+        if self.passed.directories[index] != self.where:
+            return self._directory_mended(index)
+        return self._prepared(index, least=NONE + 1)
+
+    def _is_same(self, later: Invocation, change: Change) -> bool:
+        failed = self.failed
+        return (
+            failed.program == later.program
+            and failed.code == later.code
+            and failed.runner == later.runner
+            and (change.nothing or change.only_quietness)
+            and self._text(self.failure.line, self.failure.segment, change)
+        )
+
+    def _text(self, line: CommandLine, index: int, change: Change) -> bool:  # noqa: ARG002
+        return True
+
+    def _gained_privilege(self, later: Invocation) -> bool:
+        return (
+            later.privileged and not self.failed.privileged and self.failure.kind in PRIVILEGE_KINDS
+        )
+
+    def _gained_variable(self, later: Invocation) -> bool:
+        fresh = [name for name in later.variables if name not in self.failed.variables]
+        return any(variable_mends(self.failure, name, self.output) > NONE for name in fresh)
+
+    def _directory_mended(self, index: int) -> Recovery | None:
+        if self.failure.kind not in DIRECTORY_KINDS:
+            return None
+        inside = any(part.program in ("cd", "pushd") for part in self.passed.parts[:index])
+        moves = [e.run for e in self.between if _is_move(e)]
+        if not inside and not moves:
+            return None
+        return self._make(
+            index, RecoveryKind.DIRECTORY, () if inside else _last_moves(moves, self.between)
+        )
+
+    # what ran in between
+
+    def _prepared(self, index: int, least: int) -> Recovery | None:
+        steps = self._steps(index)
+        if not steps:
+            return None
+        close = [(closeness(self.failure, step, self.output), step) for step in steps]
+        best = max(rank for rank, _step in close)
+        if best < least:
+            return None
+        chosen = [step for rank, step in close if rank == best]
+        if best < BY_NAME:
+            chosen = chosen[-1:]
+        environment = any(changes_environment(step) for step in chosen)
+        kind = RecoveryKind.ENVIRONMENT if environment else RecoveryKind.PREREQUISITE
+        chosen += _makers(chosen, steps)
+        return self._make(index, kind, self._runs_of(chosen))
+
+    def _runs_of(self, steps: Sequence[Step]) -> tuple[CommandRun, ...]:
+        """Return the runs of steps in their order, each once, the passing run itself left out."""
+        wanted = {step.run.run for step in steps}
+        return tuple(entry.run for entry in self.between if entry.run.run in wanted)
+
+    def _steps(self, index: int) -> list[Step]:
+        """Return what ended well between the failure and the segment that passed."""
+        steps: list[Step] = []
+        before = {self._key(s) for s in self.failure.line.segments}
+        for entry in self.between:
+            if entry.failure is None and entry.run.exit == 0:
+                steps += self._steps_of(entry.run, entry.line, len(entry.line.segments), before)
+        steps += self._steps_of(self.passed.run, self.passed.line, index, before)
+        return steps
+
+    def _steps_of(
+        self, run: CommandRun, line: CommandLine, end: int, before: set[str]
+    ) -> Iterable[Step]:
+        parts = invocations(line)
+        for i in range(end):
+            segment = line.segments[i]
+            background = i < len(line.operators) and line.operators[i].text == "&"
+            background = background or (line.background and i == len(line.segments) - 1)
+            yield Step(
+                run=run,
+                segment=segment,
+                invocation=parts[i],
+                directory=_directory(run, line, i),
+                text=self._key(segment),
+                background=background,
+                repeated=self._key(segment) in before,
+            )
+
+    @staticmethod
+    def _key(segment: object) -> str:
+        return " ".join(word.text for word in getattr(segment, "core", ()))
+
+    # another command
+
+    def _changed(self, index: int, later: Invocation, change: Change) -> Recovery | None:
+        if self._moved_by_option(later, change):
+            return self._make(index, RecoveryKind.DIRECTORY)
+        if self._gained_privilege(later) and self._much_the_same(later, change):
+            return self._make(index, RecoveryKind.PRIVILEGE)
+        attempt = Attempt(
+            failure=self.failure,
+            failed=self.failed,
+            later=later,
+            change=change,
+            output=self.output,
+            same_chain=self._same_chain(index),
+            failed_text=self.failure.line.core_text(self.failure.segment),
+            later_text=self.passed.line.core_text(index),
+        )
+        if is_correction(attempt):
+            return self._make(index, RecoveryKind.REPLACE, self._runs_of(self._made(later, index)))
+        if self._nearly_the_same(later, change):
+            return self._prepared(index, least=BY_NAME)
+        return None
+
+    def _moved_by_option(self, later: Invocation, change: Change) -> bool:
+        """``npm run build`` → ``npm --prefix frontend run build``."""
+        return (
+            self.failure.kind in DIRECTORY_KINDS
+            and self.failed.name == later.name
+            and not change.removed
+            and any(w in DIRECTORY_OPTIONS or w.startswith("-chdir=") for w in change.added)
+            and self.failure.kind is not K.COMMAND_NOT_FOUND
+        )
+
+    def _much_the_same(self, later: Invocation, change: Change) -> bool:
+        return self.failed.name == later.name and len(change.kept) > len(change.removed)
+
+    def _nearly_the_same(self, later: Invocation, change: Change) -> bool:
+        return (
+            self.failed.program == later.program
+            and self.failed.subcommand == later.subcommand
+            and self.failed.operands[:1] == later.operands[:1]
+            and self.failed.code == later.code
+            and bool(self.failed.operands or self.failed.subcommand)
+            and len(change.added) + len(change.removed) <= 2
+        )
+
+    def _same_chain(self, index: int) -> bool:
+        """Whether the two lines are the same but for these segments, and are more than these."""
+        mine, theirs = self.failure.line, self.passed.line
+        if len(mine.segments) < 2 or len(mine.segments) != len(theirs.segments):
+            return False
+        if index != self.failure.segment:
+            return False
+        return all(
+            self._key(a) == self._key(b)
+            for i, (a, b) in enumerate(zip(mine.segments, theirs.segments, strict=True))
+            if i != index
+        )
+
+    def _made(self, later: Invocation, index: int) -> list[Step]:
+        """Return the steps that made what the corrected command uses (``.venv/bin/pip``)."""
+        if "/" not in later.program and not later.runner:
+            return []
+        steps = self._steps(index)
+        close = [s for s in steps if closeness(self.failure, s, self.output) == BY_NAME]
+        return close or [s for s in steps if _makes(s, later.program)]
+
+    # the result
+
+    def _make(self, index: int, kind: RecoveryKind, needed: Sequence[CommandRun] = ()) -> Recovery:
+        return Recovery(
+            failure=self.failure,
+            fix=self.passed.run,
+            fix_line=self.passed.line,
+            fix_segment=index,
+            kind=kind,
+            needed=tuple(needed),
+            also_tried=self._also_tried(index),
+            proven=True,
+        )
+
+    def _also_tried(self, index: int) -> tuple[CommandRun, ...]:
+        names = {self.failed.name, self.passed.parts[index].name}
+        return tuple(
+            entry.run
+            for entry in self.between
+            if entry.failure is not None
+            and invocations(entry.line)[entry.failure.segment].name in names
+        )
+
+
+def _differs_in_a_secret(change: Change) -> bool:
+    """Whether what changed is a secret: its value must never become a rule."""
+    return any(PLACEHOLDER.search(word) for word in (*change.removed, *change.added))
+
+
+def _is_move(entry: Entry) -> bool:
+    return entry.failure is None and any(
+        segment.program in ("cd", "pushd", "popd", "z", "j") for segment in entry.line.segments
+    )
+
+
+def _last_moves(moves: list[CommandRun], between: Sequence[Entry]) -> list[CommandRun]:
+    """Return the moves that were needed: the last one, and those before a relative one."""
+    lines = {entry.run.run: entry.line for entry in between}
+    needed: list[CommandRun] = []
+    for run in reversed(moves):
+        needed.insert(0, run)
+        target = lines[run.run].segments[0].arguments[:1]
+        if not target or target[0].text.startswith(("/", "~", "$")):
+            break
+    return needed
+
+
+def _makers(chosen: Sequence[Step], steps: Sequence[Step]) -> list[Step]:
+    """Return the steps that made what the chosen ones use: the venv that was activated."""
+    used = [word for step in chosen for word in step.invocation.words if "/" in word]
+    return [
+        step for step in steps if step not in chosen and any(_makes(step, path) for path in used)
+    ]
+
+
+def _makes(step: Step, path: str) -> bool:
+    """Whether a step makes the folder that a path lies in."""
+    return step.invocation.name in ("venv", "virtualenv", "uv", "python", "python3") and any(
+        path.removeprefix("./").startswith(f"{word.removeprefix('./').rstrip('/')}/")
+        for word in step.invocation.words
+        if not word.startswith("-")
     )

@@ -1,0 +1,87 @@
+"""When is one word a misspelling of another, and when just another word?"""
+
+import os
+import re
+
+from rapidfuzz.distance import OSA
+
+_SEPARATORS = re.compile(r"[-_.+/\s]+")
+_DIGITS = re.compile(r"\d+")
+
+
+def is_typo(wrong: str, right: str) -> bool:
+    """Whether ``right`` is what somebody meant who typed ``wrong``.
+
+    A difference in digits alone is another target (``v1`` and ``v2``), and in short words a letter
+    that was exchanged makes another word more often than a slip (``cat`` and ``cut``).
+    """
+    if wrong == right or not wrong or not right:
+        return False
+    wrong, right = wrong.lower(), right.lower()
+    if _DIGITS.sub("", wrong) == _DIGITS.sub("", right) and _DIGITS.search(wrong + right):
+        return False
+    if _SEPARATORS.sub("", wrong) == _SEPARATORS.sub("", right):
+        return True
+    longest = max(len(wrong), len(right))
+    allowed = 1 if longest <= 5 else 2 if longest <= 9 else 3
+    distance = OSA.distance(wrong, right, score_cutoff=allowed)
+    if distance > allowed:
+        return longest <= 8 and len(wrong) > 2 and sorted(wrong) == sorted(right)
+    return distance > 0 and not _exchanged(wrong, right, distance)
+
+
+def _exchanged(wrong: str, right: str, distance: int) -> bool:
+    """Whether only letters were exchanged for others, in a word too short for that."""
+    if len(wrong) != len(right) or sorted(wrong) == sorted(right):
+        return False
+    return len(wrong) < 5 * distance
+
+
+def is_like(wrong: str, right: str) -> bool:
+    """Whether ``right`` is a misspelling or a longer or shorter form of ``wrong``."""
+    if is_typo(wrong, right):
+        return True
+    short, long = sorted((wrong.lower().strip("-"), right.lower().strip("-")), key=len)
+    if short == long:
+        return bool(short) and wrong != right
+    if len(short) < 3:
+        return False
+    if _DIGITS.sub("", short) == _DIGITS.sub("", long):
+        return False
+    return long.startswith(short) or long.endswith(short)
+
+
+def is_path_typo(wrong: str, right: str) -> bool:
+    """Whether a path is a slip of another: one part misspelled, the others the same."""
+    if os.path.basename(wrong) == os.path.basename(right) == "":
+        wrong, right = wrong.rstrip("/"), right.rstrip("/")
+    wrong_parts, right_parts = wrong.split("/"), right.split("/")
+    if len(wrong_parts) != len(right_parts):
+        return False
+    pairs = [(w, r) for w, r in zip(wrong_parts, right_parts, strict=True) if w != r]
+    if len(pairs) != 1:
+        return False
+    wrong_part, right_part = pairs[0]
+    return _is_name_typo(wrong_part, right_part)
+
+
+def _is_name_typo(wrong: str, right: str) -> bool:
+    """The same for one file's name; a whole word that differs in it is another file."""
+    wrong_words, right_words = (_words(name) for name in (wrong, right))
+    if len(wrong_words) == len(right_words):
+        pairs = [(w, r) for w, r in zip(wrong_words, right_words, strict=True) if w != r]
+        return len(pairs) == 1 and _is_slip(*pairs[0])
+    return is_typo(wrong, right) and abs(len(wrong) - len(right)) <= 2
+
+
+def _is_slip(wrong: str, right: str) -> bool:
+    """A slip within one word: letters left out, doubled or in the wrong order."""
+    if wrong.isdigit() or right.isdigit():
+        return False
+    if len(wrong) == len(right) and sorted(wrong) != sorted(right) and len(wrong) < 6:
+        return False
+    return is_typo(wrong, right)
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[A-Za-z]+|\d+", name)
