@@ -31,6 +31,7 @@ class Reason(enum.StrEnum):
     """Why it counts, in the words that ``flightrec why`` shows."""
 
     FIRST = "failed, and a remedy was found"
+    LESSON = "failed, and nothing mended it"
     AGAIN = "failed again"
     RECOVERED = "failed, and the remedy worked"
     FOLLOWED = "the remedy worked after the hint"
@@ -92,11 +93,12 @@ def result_of(
 ) -> Result:
     """Return how a segment ended, as far as the line's exit tells.
 
-    FAILED only where it failed with this kind; a segment that nobody saw end is UNKNOWN.
+    FAILED only where it failed with this kind (any, where empty); a segment that nobody saw end is
+    UNKNOWN.
     """
     if failure is not None:
         if failure.segment == index:
-            return Result.FAILED if failure.kind.value == kind else Result.UNKNOWN
+            return Result.FAILED if kind in ("", failure.kind.value) else Result.UNKNOWN
         passed = index < failure.segment and _all_passed(line, index, failure.segment)
         return Result.PASSED if passed else Result.UNKNOWN
     if run.exit != 0 or line.compound or line.background or any(run.pipestatus):

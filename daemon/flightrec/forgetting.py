@@ -23,7 +23,8 @@ SEARCHED = ("runs", "rules", "evidence", "outcomes", "hints", "sessions")
 _COUNTS = """
 UPDATE rules SET
   r = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'R'),
-  c = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind IN ('first', 'C')),
+  c = (SELECT count(*) FROM evidence WHERE rule_id = rules.id
+       AND (kind = 'C' OR (kind = 'first' AND rule_id NOT LIKE 'GAP-%'))),
   d = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'D')
 WHERE id IN (SELECT rule_id FROM temp.touched)
 """

@@ -19,6 +19,7 @@ from flightrec.pairing import Recovery, RecoveryKind
 from flightrec.programs import REPOSITORY_RUNNERS, Where, where_is
 from flightrec.rules import Pattern, Remedy, Scope, Slot, Takes, Trigger
 from flightrec.shell_words import CommandLine, SimpleCommand, parse, quote
+from flightrec.wire import WordKind
 
 SEGMENT_MAX = 240
 """Characters of a segment that becomes part of a rule: what does not fit into a hint is none."""
@@ -97,12 +98,19 @@ def draft_rule(recovery: Recovery, path: str) -> Draft | None:
         prefix=_prefix(recovery, failed, fixed),
         before=steps,
         directory=folders[1],
+        shell_word=_is_shell_word(recovery),
     )
-    if remedy == Remedy(kind=recovery.kind.value):
+    if not (remedy.words or remedy.prefix or remedy.before or remedy.directory is not None):
         return None  # nothing differs: an unchanged re-run teaches nothing
     return _place(
         recovery, Trigger(failure.kind.value, shape.trigger, folders[0]), remedy, shape, path
     )
+
+
+def _is_shell_word(recovery: Recovery) -> bool:
+    """Whether the remedy begins with an alias or a function of the shell."""
+    is_first = recovery.fix_segment == 0 and recovery.fix_line.segments[0].wrappers == 0
+    return is_first and recovery.fix.word_kind in (WordKind.ALIAS, WordKind.FUNCTION)
 
 
 def _place(recovery: Recovery, trigger: Trigger, remedy: Remedy, shape: Shape, path: str) -> Draft:

@@ -1,11 +1,28 @@
 """The command about to run → what worked instead, or None: from memory only, at flat cost."""
 
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
 
+from flightrec.failure_kinds import FailureKind
+from flightrec.harmless import columns, danger_in, is_harmless, make_harmless
+from flightrec.matching import (
+    SEGMENTS_MAX,
+    Found,
+    Location,
+    anchor_of,
+    find_trigger,
+    is_assignment,
+    probes,
+    rewrite,
+    word_value,
+)
+from flightrec.programs import BUILTINS, is_there
+from flightrec.redact import PLACEHOLDER
 from flightrec.rules import Origin, Remedy, Scope, Trigger
+from flightrec.shell_words import CommandLine, SimpleCommand, parse
 from flightrec.wire import Phase, WordKind
 
 
@@ -85,21 +102,279 @@ class Hint:
     shown: HintShown
 
 
+REPEAT_AFTER_US = 60 * 60 * 1_000_000
+"""A hint whose remedy was not tried is shown again in the same session after this time."""
+
+COLUMNS_MAX = 240
+"""Of a remedy in a hint: what is longer would be cut, and half a command is none."""
+
+COMMAND_MAX = 4_000
+"""Characters of a line that is looked up; longer ones are data, or were cut on their way."""
+
+RULES_PER_ANCHOR = 32
+SESSIONS_MAX = 1024
+
+
+class _Shown(msgspec.Struct):
+    """When a rule was hinted in a session, for which run, and whether its remedy was tried."""
+
+    run: bytes
+    remedy: str
+    at_us: int
+    tried: bool = False
+
+
 class HintIndex:
-    """All rules that may be hinted, by the words that they start from."""
+    """All rules that may be hinted, by the words that they start from.
+
+    Rules are kept packed, so that a hundred thousand of them take little room, and are unpacked
+    when a command has one of their words.
+    """
+
+    def __init__(self, repeat_after_us: int = REPEAT_AFTER_US) -> None:
+        self._repeat_after_us = repeat_after_us
+        self._rules: dict[int, bytes | tuple[bytes, ...]] = {}
+        self._outcomes: dict[int, int] = {}
+        self._shown: OrderedDict[bytes, dict[str, _Shown]] = OrderedDict()
 
     def update(self, rules: Iterable[HintRule]) -> None:
         """Take in rules that changed."""
+        for rule in rules:
+            self._remove(rule)
+            if rule.offered:
+                key = _key(rule.project if rule.scope is Scope.PROJECT else "", rule.trigger)
+                bare = msgspec.structs.replace(rule, outcomes=())
+                self._rules[key] = _join(self._rules.get(key), _encode(bare))
+            for outcome in rule.outcomes:
+                self._note_outcome(rule.id, outcome)
 
     def find(self, context: HintContext) -> Hint | None:
         """Return the hint that is due before this command runs; it counts as shown."""
+        line = self._read(context)
+        if line is None:
+            return None
+        self._note_tries(context.session, line)
+        for rule, found in self._about(line, context):
+            if self._may_show(rule, context) and self._is_due(rule, line, found, context):
+                hint = self._make(rule, line, found, context, Phase.START)
+                if hint is not None:
+                    return hint
+        return None
 
     def find_after_failure(self, context: HintContext, failure_kind: str) -> Hint | None:
         """Return the hint for a run that just failed so, unless it had one before it ran."""
+        line = self._read(context)
+        if line is None or self._had_hint(context):
+            return None
+        for rule, found in self._about(line, context):
+            if rule.trigger.kind in ("", failure_kind) and self._may_show(rule, context):
+                hint = self._make(rule, line, found, context, Phase.FINISH)
+                if hint is not None:
+                    return hint
+        return None
 
     def may_know(self, command: str, project: str) -> bool:
         """Whether any rule is about this command: worth finding out how it failed."""
-        return False
+        if len(command) > COMMAND_MAX:
+            return False
+        segments = parse(command).segments[:SEGMENTS_MAX]
+        return any(True for segment in segments for _ in self._under(segment, project))
 
     def forget_session(self, session: bytes) -> None:
         """Nothing more will come of this session."""
+        self._shown.pop(session, None)
+
+    # -- rules ----------------------------------------------------------------------------------
+
+    def _remove(self, rule: HintRule) -> None:
+        """Take out what is known of a rule, under its project and under all projects."""
+        for project in (rule.project, ""):
+            key = _key(project, rule.trigger)
+            packed = self._rules.get(key)
+            if packed is None:
+                continue
+            left = tuple(one for one in _each(packed) if _decode(one).id != rule.id)
+            if left:
+                self._rules[key] = left
+            else:
+                del self._rules[key]
+
+    def _under(self, segment: SimpleCommand, project: str) -> Iterator[HintRule]:
+        """Yield the rules that this segment may be about."""
+        for probe in probes([word.text for word in segment.core]):
+            for home in (project, ""):
+                packed = self._rules.get(hash((home, probe)))
+                if packed is not None:
+                    yield from (_decode(one) for one in _each(packed))
+
+    def _about(self, line: CommandLine, context: HintContext) -> list[tuple[HintRule, Found]]:
+        """Return the rules that are about this line, the best first for each of its segments."""
+        location = Location(context.cwd, context.worktree)
+        about: dict[str, tuple[HintRule, Found]] = {}
+        for segment in line.segments[:SEGMENTS_MAX]:
+            for rule in self._under(segment, context.project):
+                if rule.scope is Scope.PROJECT and rule.project != context.project:
+                    continue  # two texts with one hash
+                found = find_trigger(rule.trigger, rule.remedy, line, location)
+                if found is not None:
+                    about[rule.id] = (rule, found)
+        return sorted(about.values(), key=_rank)
+
+    # -- outcomes -------------------------------------------------------------------------------
+
+    def _note_outcome(self, rule_id: str, outcome: Outcome) -> None:
+        """Keep a worktree's outcome, and for its project the latest one and all failures."""
+        key = hash((rule_id, outcome.project, outcome.worktree))
+        before = self._outcomes.get(key, 0) >> 1
+        self._outcomes[key] = outcome.failures << 1 | outcome.failed
+        project = hash((rule_id, outcome.project))
+        failures = (self._outcomes.get(project, 0) >> 1) + outcome.failures - before
+        self._outcomes[project] = failures << 1 | outcome.failed
+
+    def _failures_here(self, rule: HintRule, context: HintContext) -> int:
+        return self._outcomes.get(hash((rule.id, context.project)), 0) >> 1
+
+    def _failed_last(self, rule: HintRule, context: HintContext) -> bool:
+        """Whether the trigger failed last: in this worktree, else in the project, else anywhere."""
+        for place in ((rule.id, context.project, context.worktree), (rule.id, context.project)):
+            outcome = self._outcomes.get(hash(place))
+            if outcome is not None:
+                return bool(outcome & 1)
+        return rule.failed
+
+    # -- due ------------------------------------------------------------------------------------
+
+    def _read(self, context: HintContext) -> CommandLine | None:
+        if not context.mine or len(context.command) > COMMAND_MAX:
+            return None
+        line = parse(context.command)
+        return line if line.complete and line.segments else None
+
+    def _is_due(
+        self, rule: HintRule, line: CommandLine, found: Found, context: HintContext
+    ) -> bool:
+        return self._failed_last(rule, context) and not _is_gone(rule, line, found, context)
+
+    def _may_show(self, rule: HintRule, context: HintContext) -> bool:
+        """Whether the rule was not hinted in this session, or in vain and long ago."""
+        shown = self._shown.get(context.session, {}).get(rule.id)
+        if shown is None:
+            return True
+        return not shown.tried and context.now_us - shown.at_us >= self._repeat_after_us
+
+    def _had_hint(self, context: HintContext) -> bool:
+        shown = self._shown.get(context.session, {})
+        return any(one.run == context.run for one in shown.values())
+
+    def _note_tries(self, session: bytes, line: CommandLine) -> None:
+        for shown in self._shown.get(session, {}).values():
+            if not shown.tried and says_the_same(shown.remedy, line):
+                shown.tried = True
+
+    def _make(
+        self, rule: HintRule, line: CommandLine, found: Found, context: HintContext, phase: Phase
+    ) -> Hint | None:
+        remedy = _say(rule.remedy, line, found, Location(context.cwd, context.worktree))
+        if remedy is None or not _can_run(rule.remedy, context):
+            return None
+        text = make_harmless(f"flightrec: {self._reason(rule, context)}; try: {remedy}")
+        shown = _Shown(context.run, remedy, context.now_us)
+        self._shown.setdefault(context.session, {})[rule.id] = shown
+        self._shown.move_to_end(context.session)
+        if len(self._shown) > SESSIONS_MAX:
+            self._shown.popitem(last=False)
+        told = HintShown(rule.id, context.session, context.run, phase, remedy, context.now_us)
+        return Hint(text, remedy, told)
+
+    def _reason(self, rule: HintRule, context: HintContext) -> str:
+        here = self._failures_here(rule, context)
+        if not here and not rule.failures:
+            return "noted by you"
+        where, count = ("here", here) if here else ("before", rule.failures)
+        kind = rule.trigger.kind or "noted by you"
+        return f"previously failed {where} ({count}×: {kind})"
+
+
+def _rank(about: tuple[HintRule, Found]) -> tuple[int, int, int, str]:
+    """Sort by the segment, then by evidence."""
+    rule, found = about
+    return (found.segment, rule.d - rule.c, -rule.c, rule.id)
+
+
+def _is_gone(rule: HintRule, line: CommandLine, found: Found, context: HintContext) -> bool:
+    """Whether the cause is visibly gone: the program that was missing is there."""
+    if rule.trigger.kind != FailureKind.COMMAND_NOT_FOUND:
+        return False
+    is_first_word = found.segment == 0 and line.segments[0].wrappers == 0
+    program = line.segments[found.segment].program
+    if program in BUILTINS or (is_first_word and context.word_kind is not WordKind.UNKNOWN):
+        return True
+    return context.path is not None and is_there(program, context.path, context.cwd)
+
+
+def _can_run(remedy: Remedy, context: HintContext) -> bool:
+    """Whether this shell finds the programs that the remedy names, as far as one can tell."""
+    if context.path is None or remedy.shell_word:
+        return True
+    wrappers = [word for word in remedy.prefix[:1] if not is_assignment(word)]
+    first = [part for part in remedy.words[:1] if isinstance(part, str)]
+    return all(
+        program in BUILTINS or "$" in program or is_there(program, context.path, context.cwd)
+        for program in map(word_value, wrappers + first)
+    )
+
+
+def _say(remedy: Remedy, line: CommandLine, found: Found, location: Location) -> str | None:
+    """Return what to type: the whole line where that can be said, else the segment alone."""
+    new = rewrite(remedy, line, found, location)
+    if new is None:
+        return None
+    for text in (new.line, new.segment):
+        if text is not None and _can_be_said(text):
+            return text
+    return None
+
+
+def _can_be_said(text: str) -> bool:
+    """Whether the terminal shows this text whole and as it is to be typed, and it does no harm."""
+    return (
+        is_harmless(text)
+        and columns(text) <= COLUMNS_MAX
+        and not PLACEHOLDER.search(text)
+        and danger_in(text) is None
+    )
+
+
+def says_the_same(remedy: str, line: CommandLine) -> bool:
+    """Whether a line runs what a hint offered, whatever it runs besides."""
+    wanted = _words_of(parse(remedy))
+    ran = _words_of(line)
+    places = range(len(ran) - len(wanted) + 1)
+    return bool(wanted) and any(ran[at : at + len(wanted)] == wanted for at in places)
+
+
+def _words_of(line: CommandLine) -> list[list[str]]:
+    return [[word.text for word in (*s.assignments, *s.words)] for s in line.segments]
+
+
+def _key(home: str, trigger: Trigger) -> int:
+    return hash((home, anchor_of(trigger.words)))
+
+
+def _each(packed: bytes | tuple[bytes, ...]) -> tuple[bytes, ...]:
+    return (packed,) if isinstance(packed, bytes) else packed
+
+
+def _join(packed: bytes | tuple[bytes, ...] | None, new: bytes) -> bytes | tuple[bytes, ...]:
+    """Put a rule to the others with its anchor; beyond a bound the weakest goes."""
+    if packed is None:
+        return new
+    joined = (*_each(packed), new)
+    if len(joined) <= RULES_PER_ANCHOR:
+        return joined
+    rules = sorted((_decode(one) for one in joined), key=lambda rule: rule.d - rule.c)
+    return tuple(map(_encode, rules[:RULES_PER_ANCHOR]))
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(HintRule).decode

@@ -1,12 +1,45 @@
 """One run on its way: classify, store, count as evidence, pair, make a rule. The whole story."""
 
+import os
 import sqlite3
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from flightrec.hints import HintRule, HintShown
+from flightrec.classify import Failure, classify
+from flightrec.evidence import (
+    DEFAULT_THRESHOLDS,
+    Mark,
+    Reason,
+    Result,
+    Sight,
+    Thresholds,
+    judge,
+    look_for,
+    next_outcome,
+)
+from flightrec.generalise import Draft, draft_rule
+from flightrec.hints import HintRule, HintShown, says_the_same
 from flightrec.ingest import CommandRun
+from flightrec.lessons import lesson_for
+from flightrec.matching import (
+    SEGMENTS_MAX,
+    anchor_of,
+    is_opposite,
+    prepares,
+    probes,
+    remedy_pattern,
+    segment_values,
+)
+from flightrec.pairing import Recovery, RecoveryKind, find_recoveries
 from flightrec.redact import Safe
+from flightrec.rulebook import Event, OpenHint, Rulebook, ShownHint
+from flightrec.rules import Origin, Rule, Scope, Verdict, rule_key
+from flightrec.session_memory import SessionMemory
+from flightrec.shell_words import CommandLine, parse
+
+OWN_PROGRAMS = frozenset(("flightrec", "flightrec-helper"))
+"""What the person does with the recorder is no work to learn from."""
 
 
 class RunStore(Protocol):
@@ -33,26 +66,287 @@ class RecordOutcome:
     export: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One run as all the steps see it. ``session`` is the one that it counts for."""
+
+    run: CommandRun
+    line: CommandLine
+    failure: Failure | None
+    recoveries: tuple[Recovery, ...]
+    session: bytes
+    event: Event
+
+    @property
+    def signature(self) -> str:
+        return self.failure.signature if self.failure is not None else ""
+
+
 class Recorder:
     """Learns from runs in the order in which they are handed in; not shared between threads.
 
     ``record`` and ``hint_shown`` write inside the caller's transaction. Where that transaction is
-    rolled back, make a new Recorder: what it remembers of the sessions would be ahead of the disk.
+    rolled back, or runs or rules are deleted, make a new Recorder: what this one remembers would be
+    ahead of the disk. ``path`` is the PATH on which a remedy's programs are looked up.
     """
 
-    def __init__(self, store: RunStore) -> None:
+    def __init__(
+        self,
+        store: RunStore,
+        thresholds: Thresholds = DEFAULT_THRESHOLDS,
+        path: str | None = None,
+    ) -> None:
         self._store = store
+        self.book = Rulebook(store.connection, thresholds)
+        self._path = os.environ.get("PATH", os.defpath) if path is None else path
+        self._memory = SessionMemory(store.connection)
+        self._waiting = self.book.sessions_with_open_hints()
 
     def record(self, run: CommandRun) -> RecordOutcome:
         """Store a run and learn from it."""
-        return RecordOutcome(self._store.add_run(run) is not None)
+        line = parse(run.command)
+        failure = classify(run, line)
+        row = self._store.add_run(run if failure is not None else _without_tail(run))
+        if row is None:
+            return RecordOutcome(stored=False)
+        if failure is not None:
+            self.book.add_failure(row, failure)
+        if _teaches(run, line):
+            self._learn(run, line, failure)
+        return self.take_outcome()
+
+    def take_outcome(self) -> RecordOutcome:
+        """Return what changed since this was called last, for the hint index and the exports."""
+        changes = self.book.take_changes()
+        return RecordOutcome(stored=True, changed=changes.rules, export=changes.export)
 
     def hint_shown(self, shown: HintShown, remedy: Safe) -> None:
         """Remember that a hint was shown; ``remedy`` is its line after redaction."""
+        self.book.add_hint(
+            ShownHint(shown.rule, shown.session, shown.run, int(shown.phase), remedy, shown.at_us)
+        )
+        self._waiting.add(shown.session)
 
-    def hint_rules(self) -> tuple[HintRule, ...]:
+    def hint_rules(self) -> Iterator[HintRule]:
         """Return all rules for a new hint index."""
-        return ()
+        return self.book.hint_rules()
 
     def session_ended(self, session: bytes) -> None:
         """Nothing more will come of this session."""
+        for hint in self.book.open_hints(session) if session in self._waiting else ():
+            self.book.close_hint(hint.row, "ignored")
+        self._waiting.discard(session)
+        self._memory.forget(session)
+
+    # -- learning -------------------------------------------------------------------------------
+
+    def _learn(self, run: CommandRun, line: CommandLine, failure: Failure | None) -> None:
+        session = self._memory.session_of(run)
+        history = self._memory.history(session, before=run.run)
+        recoveries = find_recoveries(run, line, history) if failure is None else ()
+        event = Event(run.run.hex(), session, run.project, run.started_us)
+        step = _Step(run, line, failure, recoveries, session, event)
+        followed = self._follow_up(step) if run.session in self._waiting else None
+        self._weigh_known_rules(step, followed)
+        if failure is not None:
+            self._remember_lesson(step, failure)
+        fresh: set[str] = set()
+        for recovery in recoveries:
+            self._take_in(recovery, step, fresh)
+        history.add(run, line, failure, recoveries)
+
+    def _weigh_known_rules(self, step: _Step, followed: str | None) -> None:
+        """Count what this run says about the rules that it is about."""
+        for rule in self._known_rules(step):
+            sight = look_for(rule, step.line, step.run, step.failure)
+            if sight is not None:
+                self._weigh(rule, sight, step, is_plain=rule.id != followed)
+
+    def _known_rules(self, step: _Step) -> list[Rule]:
+        segments = step.line.segments[:SEGMENTS_MAX]
+        asked = [probe for segment in segments for probe in probes(segment_values(segment))]
+        return self.book.about(step.run.project, asked)
+
+    def _weigh(self, rule: Rule, sight: Sight, step: _Step, *, is_plain: bool) -> None:
+        run, session = step.run, step.session
+        last = self.book.last_outcome(rule.id, run.project, run.worktree)
+        if not (step.recoveries and sight.trigger is Result.PASSED):
+            for judgement in judge(rule, sight, last, session, step.signature):
+                rule = self.book.count(rule, judgement.mark, judgement.reason, step.event)
+        outcome = next_outcome(last, sight, session, step.signature)
+        if outcome is not None:
+            if sight.trigger is not None:
+                rule = self._note_trigger(rule, step, failed=outcome.failed)
+            self.book.note_outcome(rule, outcome, step.event, run.worktree)
+        if sight.remedy is Result.PASSED and is_plain and not step.recoveries:
+            self.book.update(rule, used=rule.used + 1)
+
+    def _note_trigger(self, rule: Rule, step: _Step, *, failed: bool) -> Rule:
+        """Keep the trigger's latest outcome anywhere, and how often it failed."""
+        at_us = step.run.started_us
+        latest = failed if at_us >= rule.outcome_us else rule.failed
+        return self.book.update(
+            rule,
+            failures=rule.failures + failed,
+            failed=latest,
+            outcome_us=max(at_us, rule.outcome_us),
+        )
+
+    # -- recoveries -----------------------------------------------------------------------------
+
+    def _take_in(self, recovery: Recovery, step: _Step, fresh: set[str]) -> None:
+        """Count a recovery for its rule, which may be new; ``fresh`` are those made by this run."""
+        if not self.book.add_recovery(recovery):
+            return
+        draft = draft_rule(recovery, self._path)
+        if draft is None:
+            return
+        rule = self._rule_for(draft, recovery, step, fresh)
+        self.book.explain_recovery(recovery, rule)
+        if draft.proven and not rule.proven:
+            rule = self.book.update(rule, proven=True)
+        project = recovery.failure.run.project
+        event = replace(step.event, project=project)
+        if rule.id in fresh:
+            rule = self._born(rule, recovery, event)
+        else:
+            rule = self.book.count(rule, Mark.C, Reason.RECOVERED, event)
+        self._contradict(rule, event)
+        self._close_lesson(recovery.failure)
+
+    def _rule_for(self, draft: Draft, recovery: Recovery, step: _Step, fresh: set[str]) -> Rule:
+        """Return the rule that says this, made or widened where need be."""
+        project = recovery.failure.run.project
+        known = self.book.same(rule_key(draft.trigger, draft.remedy), project, bound=draft.bound)
+        if known is None:
+            known = self.book.add(
+                draft, kind="ERR", origin=Origin.RECORDED, project=project, at_us=step.event.at_us
+            )
+            fresh.add(known.id)
+        elif known.scope is Scope.PROJECT and known.project != project:
+            known = self.book.widen(known)
+        return known
+
+    def _born(self, rule: Rule, recovery: Recovery, event: Event) -> Rule:
+        """Give a new rule its first evidence, and what is known of its trigger so far."""
+        rule = self.book.count(rule, Mark.FIRST, Reason.FIRST, event)
+        run, failure = recovery.failure.run, recovery.failure
+        passed = recovery.kind is not RecoveryKind.REPLACE and _is_trigger(rule, recovery)
+        failed = Sight(Result.FAILED, None, prepared=False)
+        outcome = next_outcome(
+            self.book.last_outcome(rule.id, run.project, run.worktree),
+            failed,
+            event.session or b"",
+            failure.signature,
+        )
+        assert outcome is not None  # noqa: S101 - a failure always is one
+        outcome = replace(outcome, failed=not passed, mended=True)
+        rule = self.book.update(
+            rule, failures=rule.failures + 1, failed=not passed, outcome_us=event.at_us
+        )
+        return self.book.note_outcome(rule, outcome, event, run.worktree)
+
+    def _contradict(self, rule: Rule, event: Event) -> None:
+        """Count against both a rule and its opposite, each sighting of one against one of other."""
+        pattern = remedy_pattern(rule.remedy)
+        if rule.kind != RecoveryKind.REPLACE or not pattern:
+            return
+        for other in self.book.about(event.project, [anchor_of(pattern)]):
+            if not is_opposite(rule.trigger, rule.remedy, other.trigger, other.remedy):
+                continue
+            if self.book.recoveries_counted(rule.id) <= self.book.recoveries_counted(other.id):
+                self.book.count(self.book.fresh(rule), Mark.D, Reason.OPPOSITE, event)
+                self.book.count(other, Mark.D, Reason.OPPOSITE, event)
+
+    # -- hints ----------------------------------------------------------------------------------
+
+    def _follow_up(self, step: _Step) -> str | None:
+        """Say what became of hints shown before; return the rule whose remedy this run was."""
+        followed = None
+        open_hints = self.book.open_hints(step.run.session)
+        for hint in open_hints:
+            if hint.run == step.run.run or step.run.started_us < hint.at_us:
+                continue  # the command that it was shown for, or one that ran already
+            rule = self.book.rule(hint.rule)
+            if rule is None or not self._answers(hint, rule, step):
+                continue
+            followed = rule.id
+        if not self.book.open_hints(step.run.session):
+            self._waiting.discard(step.run.session)
+        return followed
+
+    def _answers(self, hint: OpenHint, rule: Rule, step: _Step) -> bool:
+        """Close a hint by the command that came next; return whether that was its remedy."""
+        if not says_the_same(hint.remedy, step.line):
+            if not prepares(rule.remedy, step.line):
+                self.book.close_hint(hint.row, "ignored")
+            return False
+        if step.failure is None and step.run.exit == 0:
+            self.book.close_hint(hint.row, "followed")
+            self.book.count(rule, Mark.C, Reason.FOLLOWED, step.event)
+            return True
+        self.book.close_hint(hint.row, "failed")
+        if step.failure is not None and step.failure.kind.value == rule.failure_kind:
+            self.book.count(rule, Mark.D, Reason.FAILED_TOO, step.event)
+        return True
+
+    # -- lessons --------------------------------------------------------------------------------
+
+    def _remember_lesson(self, step: _Step, failure: Failure) -> None:
+        """Count a failure that no command mends; it is worth a word from its second session on."""
+        draft = lesson_for(failure)
+        if draft is None:
+            return
+        project = step.run.project
+        known = self._lesson(draft, project)
+        if known is None:
+            known = self.book.add(
+                draft, kind="GAP", origin=Origin.RECORDED, project=project, at_us=step.event.at_us
+            )
+            self.book.count(known, Mark.FIRST, Reason.LESSON, step.event)
+            return
+        known = self.book.count(known, Mark.R, Reason.AGAIN, step.event)
+        if known.r and not known.proven:
+            self.book.update(known, proven=True)
+
+    def _lesson(self, draft: Draft, project: str) -> Rule | None:
+        core = rule_key(draft.trigger, draft.remedy)
+        return self.book.same(core, project, bound=draft.scope is Scope.PROJECT)
+
+    def _close_lesson(self, failure: Failure) -> None:
+        """Take a lesson back: a remedy was found after all."""
+        draft = lesson_for(failure)
+        if draft is None:
+            return
+        known = self._lesson(draft, failure.run.project)
+        if known is not None and known.verdict is Verdict.NONE:
+            self.book.update(known, verdict=Verdict.GONE)
+
+
+def _teaches(run: CommandRun, line: CommandLine) -> bool:
+    """Whether anything may be learned from this run: it is whole, mine, and about work."""
+    if not run.mine or run.truncated or run.exit is None:
+        return False
+    if any(s.program.rpartition("/")[2] in OWN_PROGRAMS for s in line.segments):
+        return False
+    return all(_is_utf8(text) for text in (run.command, run.project, run.worktree, run.cwd))
+
+
+def _is_utf8(text: str) -> bool:
+    """Whether a rule can hold this text: bytes of another encoding cannot be typed again."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _without_tail(run: CommandRun) -> CommandRun:
+    """Return the run less what a true success wrote: nobody is to read that."""
+    return replace(run, tail=Safe("")) if run.tail else run
+
+
+def _is_trigger(rule: Rule, recovery: Recovery) -> bool:
+    """Whether the run that mended it was the failed command itself, now passing."""
+    sight = look_for(rule, recovery.fix_line, recovery.fix, None)
+    return sight is not None and sight.trigger is not None

@@ -41,6 +41,14 @@ RULES_AT_ONCE = 32
 
 ID_KINDS = ("ERR", "COR", "LRN", "GAP")
 
+_FAILURE_ROW = (
+    "SELECT failures.id FROM failures JOIN runs ON runs.id = run_id WHERE run = ?1 AND segment = ?2"
+)
+_ADD_RECOVERY = (
+    "INSERT OR IGNORE INTO recoveries (failure_id, run_id, kind, needed, also_tried)"  # noqa: S608 - from above
+    f" SELECT failure, fix, ?3, ?4, ?5 FROM (SELECT ({_FAILURE_ROW}) AS failure, id AS fix"
+    " FROM runs WHERE run = ?6) WHERE failure IS NOT NULL"
+)
 _EXPORTED = (Status.PROMOTED, Status.SHARED)
 
 
@@ -128,6 +136,10 @@ class Rulebook:
     def rule(self, rule_id: str) -> Rule | None:
         """Return the rule with this id."""
         return next(self._rules("WHERE id = ?", rule_id), None)
+
+    def fresh(self, rule: Rule) -> Rule:
+        """Return the rule as it stands now."""
+        return self.rule(rule.id) or rule
 
     def rules(self, *statuses: Status) -> list[Rule]:
         """Return the rules with one of these statuses, or all, in the order of their ids."""
@@ -263,7 +275,8 @@ class Rulebook:
                 return self.update(rule, d=rule.d + 1, last_us=last_us)
             case Mark.FIRST | Mark.C:
                 seen_in = _with_project(rule.seen_in, event.project)
-                return self.update(rule, c=rule.c + 1, seen_in=seen_in, last_us=last_us)
+                counts = not (mark is Mark.FIRST and rule.remedy.lesson)
+                return self.update(rule, c=rule.c + counts, seen_in=seen_in, last_us=last_us)
 
     def widen(self, rule: Rule) -> Rule:
         """Let a project's rule hold everywhere."""
@@ -326,25 +339,27 @@ class Rulebook:
             ),
         )
 
-    def add_recovery(self, recovery: Recovery, rule_id: str | None) -> bool:
+    def add_recovery(self, recovery: Recovery) -> bool:
         """Enter a recovery; return whether the failure had none yet: it is consumed once."""
         cursor = self._connection.execute(
-            "INSERT OR IGNORE INTO recoveries"
-            " (failure_id, run_id, kind, needed, also_tried, rule_id)"
-            " SELECT failures.id, fixes.id, ?, ?, ?, ? FROM failures"
-            " JOIN runs AS failed ON failed.id = failures.run_id, runs AS fixes"
-            " WHERE failed.run = ? AND failures.segment = ? AND fixes.run = ?",
+            _ADD_RECOVERY,
             (
+                recovery.failure.run.run,
+                recovery.failure.segment,
                 recovery.kind.value,
                 self._rows_of(recovery.needed),
                 self._rows_of(recovery.also_tried),
-                rule_id,
-                recovery.failure.run.run,
-                recovery.failure.segment,
                 recovery.fix.run,
             ),
         )
         return cursor.rowcount > 0
+
+    def explain_recovery(self, recovery: Recovery, rule: Rule) -> None:
+        """Note which rule follows from a recovery."""
+        self._connection.execute(
+            f"UPDATE recoveries SET rule_id = ?3 WHERE failure_id = ({_FAILURE_ROW})",  # noqa: S608 - our own words
+            (recovery.failure.run.run, recovery.failure.segment, rule.id),
+        )
 
     def add_hint(self, hint: ShownHint) -> None:
         """Enter a hint that was shown; one that was shown for this run before stays as it is."""
@@ -403,7 +418,7 @@ class Rulebook:
         return self._known
 
     def _new_id(self, kind: str, at_us: int) -> str:
-        """Return the next id of this kind and day (UTC); ids of deleted rules are not given again."""
+        """Return the next id of this kind and day (UTC); no id is given twice."""
         day = time.strftime("%Y%m%d", time.gmtime(at_us / 1_000_000))
         (number,) = self._connection.execute(
             "INSERT INTO meta (key, value) VALUES (?, 1)"
@@ -414,7 +429,8 @@ class Rulebook:
 
     def _all_outcomes(self, rule_id: str) -> tuple[Outcome, ...]:
         rows = self._connection.execute(
-            "SELECT project, worktree, failed, failures, at_us FROM outcomes WHERE rule_id = ?",
+            "SELECT project, worktree, failed, failures, at_us FROM outcomes"
+            " WHERE rule_id = ? ORDER BY at_us",
             (rule_id,),
         )
         return tuple(Outcome(p, w, bool(failed), n, at) for p, w, failed, n, at in rows)

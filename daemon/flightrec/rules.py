@@ -68,16 +68,19 @@ Pattern = tuple[str | Slot, ...]
 """Words of one segment: fixed ones and slots, without assignments, wrappers and redirections."""
 
 
-class Trigger(msgspec.Struct, frozen=True, gc=False):
+class Trigger(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Which segments a rule is about.
 
-    ``words`` holds words as the program would see them; the first one is the program.
+    ``kind`` is the kind of failure, empty for any. ``words`` holds words as the program would see
+    them; the first one is the program.
     ``directory`` is where the segment must run, relative to the worktree's root; None is anywhere.
+    ``host`` is the site that a lesson is about.
     """
 
     kind: str
     words: Pattern
     directory: str | None = None
+    host: str = ""
 
 
 class Remedy(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -85,7 +88,8 @@ class Remedy(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     ``words`` replaces the segment, ``prefix`` is put before it (``sudo``, ``NAME=value``),
     ``before`` are command lines to run first, ``directory`` is where to run it, relative to the
-    worktree's root. ``lesson`` is what a rule without a known remedy has to say instead.
+    worktree's root. ``shell_word``: the first word is an alias or a function of the shell that it
+    was typed in. ``lesson`` is what a rule without a known remedy has to say instead.
     """
 
     kind: str
@@ -93,6 +97,7 @@ class Remedy(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     prefix: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     directory: str | None = None
+    shell_word: bool = False
     lesson: str = ""
 
 
@@ -163,7 +168,7 @@ def trigger_key(trigger: Trigger) -> str:
 
 def rule_key(trigger: Trigger, remedy: Remedy) -> str:
     """Return what is equal for two rules that say the same, wherever they were born."""
-    return _digest((trigger, remedy))
+    return _digest((trigger, msgspec.structs.replace(remedy, shell_word=False)))
 
 
 def key_of(core: str, scope: Scope, project: str) -> str:
