@@ -66,6 +66,41 @@ struct typed_line history_parse(struct bytes raw, uint64_t total)
     return line;
 }
 
+/* The entry's number, or 0 where the text does not begin like an entry. */
+static unsigned long entry_number(struct bytes text)
+{
+    size_t at = span(text, " ");
+    size_t digits = span(skip(text, at), "0123456789");
+    const char *data = text.data;
+    unsigned long number = 0;
+
+    if (digits == 0 || at + digits + 2 > text.size)
+        return 0;
+    for (size_t i = 0; i < digits; i++)
+        number = number * 10 + (unsigned long)(data[at + i] - '0');
+    at += digits;
+    return (data[at] == ' ' || data[at] == '*') && data[at + 1] == ' ' ? number : 0;
+}
+
+struct bytes history_cut_entry(struct bytes *raw)
+{
+    unsigned long number = entry_number(*raw);
+    struct bytes entry = *raw;
+    size_t at = 0;
+
+    /* An entry of several lines may hold anything, but hardly a line that begins with the number of
+     * the entry after it. */
+    while (at < raw->size) {
+        at += span_until(skip(*raw, at), "\n");
+        at += at < raw->size;
+        if (at < raw->size && number > 0 && entry_number(skip(*raw, at)) == number + 1)
+            break;
+    }
+    entry.size = at;
+    *raw = skip(*raw, at);
+    return entry;
+}
+
 static bool is_last(const struct history *history, const struct typed_line *line)
 {
     return line->total == history->last_total &&

@@ -41,6 +41,9 @@ struct history {
  * there was before the bytes were cut. */
 struct typed_line history_parse(struct bytes raw, uint64_t total);
 
+/* Cut the first entry off what `history N` printed, which is left with the others. */
+struct bytes history_cut_entry(struct bytes *raw);
+
 /* Decide about a line whose first simple command is `first_command`, and remember it. */
 enum line_verdict history_judge(struct history *, enum line_flag, const struct typed_line *,
                                 struct bytes first_command);

@@ -3,8 +3,9 @@
  * shell string holds, so a command or a folder's name needs no quoting and cannot break the frame.
  *
  *   S  seq+flag, cwd, first simple command, text        a command is about to run; wants an answer
- *   L  seq+flag, cwd, first simple command, text        the same, seen only at the prompt after it
- *   F  seq, exit, pipestatus, cwd, usec                 it has finished; wants an answer if exit != 0
+ *   L  seq+flag, cwd, first simple command, text        the same, seen only at the prompt after it;
+ *                                                      several history entries where several ran
+ *   F  seq, exit or nothing, pipestatus, cwd, usec      it has finished; wants an answer if exit != 0
  *   E  PATH, VIRTUAL_ENV, CONDA_PREFIX                  they changed
  *   H  text                                             history's last entry, where no command ran
  *   X  start time of the shell's process                a newer relay serves this process

@@ -232,27 +232,40 @@ static void close_forgotten_run(struct relay *relay)
     relay->run.is_open = false;
 }
 
-static enum line_verdict begin(struct relay *relay, const struct record *record)
+/* Judge the line and, if it may be recorded, open a run for it. */
+static enum line_verdict begin(struct relay *relay, const struct record *record,
+                               const struct typed_line *line, enum wire_word_kind word_kind)
 {
-    enum line_flag flag = flag_of(record);
-    struct typed_line line = flag == LINE_TYPED
-                                 ? typed_in_zsh(record)
-                                 : history_parse(field(record, 3), record->totals[3]);
-    struct bytes first_command = flag == LINE_TYPED ? bytes_of("") : field(record, 2);
-    enum line_verdict verdict = history_judge(&relay->history, flag, &line, first_command);
+    struct bytes first_command =
+        flag_of(record) == LINE_TYPED ? bytes_of("") : field(record, 2);
+    enum line_verdict verdict = history_judge(&relay->history, flag_of(record), line, first_command);
 
     close_forgotten_run(relay);
     if (verdict == LINE_PRIVATE)
         return verdict;
-    open_run(relay, &line, field(record, 1));
-    relay->run.word_kind =
-        flag == LINE_TYPED ? kind_in_zsh(record) : history_word_kind(&line, first_command);
+    open_run(relay, line, field(record, 1));
+    relay->run.word_kind = word_kind;
     return relay->run.is_open ? verdict : LINE_PRIVATE;
+}
+
+static enum line_verdict begin_in_bash(struct relay *relay, const struct record *record)
+{
+    struct typed_line line = history_parse(field(record, 3), record->totals[3]);
+
+    return begin(relay, record, &line, history_word_kind(&line, field(record, 2)));
+}
+
+static enum line_verdict begin_in_zsh(struct relay *relay, const struct record *record)
+{
+    struct typed_line line = typed_in_zsh(record);
+
+    return begin(relay, record, &line, kind_in_zsh(record));
 }
 
 static void on_starting(struct relay *relay, const struct record *record)
 {
-    enum line_verdict verdict = begin(relay, record);
+    enum line_verdict verdict = flag_of(record) == LINE_TYPED ? begin_in_zsh(relay, record)
+                                                              : begin_in_bash(relay, record);
     enum wire_verdict told = VERDICT_NONE;
 
     if (verdict == LINE_RECORD)
@@ -271,12 +284,23 @@ static void on_starting(struct relay *relay, const struct record *record)
     answer(relay, record, verdict == LINE_REPEAT ? ANSWER_REPEAT : ANSWER_GO);
 }
 
-/* The command has run already; it began at the earliest after the record before this one. */
-static void on_late_line(struct relay *relay, const struct record *record)
+/* Lines that have run already. Of several (a paste) only the last one's status can be told. */
+static void on_late_lines(struct relay *relay, const struct record *record)
 {
-    if (begin(relay, record) != LINE_RECORD)
-        relay->run.is_open = false;
-    relay->run.is_deferred = true;
+    struct bytes rest = field(record, 3);
+    uint64_t cut = record->totals[3] - rest.size;
+
+    do {
+        struct bytes entry = history_cut_entry(&rest);
+        struct typed_line line = history_parse(entry, entry.size + (rest.size == 0 ? cut : 0));
+        if (relay->run.is_open)
+            announce(relay, false); /* the one before: it stays without an end */
+        relay->run.is_deferred = false;
+        if (begin(relay, record, &line, WORD_UNKNOWN) != LINE_RECORD)
+            relay->run.is_open = false;
+        relay->run.is_deferred = true;
+    } while (rest.size > 0);
+    /* It began at the earliest after the record before this one. */
     relay->run.released_us = relay->last_record_us;
 }
 
@@ -305,20 +329,24 @@ static int64_t duration_us(const struct relay *relay, const char *measured)
 
 static void on_finished(struct relay *relay, const struct record *record)
 {
-    struct wire_finished finished = {.exit = strtol(record->fields[1], NULL, 10)};
+    bool is_known = record->sizes[1] > 0;
+    struct wire_finished finished = {
+        .exit = is_known ? strtol(record->fields[1], NULL, 10) : WIRE_UNKNOWN,
+    };
     struct run *run = &relay->run;
-    bool is_awaited = finished.exit != 0 && record->fields[0][0] != '\0';
 
     if (run->is_open) {
-        finished.usec = duration_us(relay, record->fields[4]);
+        finished.usec = is_known ? duration_us(relay, record->fields[4]) : WIRE_UNKNOWN;
         finished.cwd = field(record, 3);
         if (finished.cwd.size == 0 || finished.cwd.size > WIRE_PATH_MAX)
             finished.cwd = bytes_of(run->cwd);
         parse_pipestatus(record->fields[2], &finished);
         if (run->is_deferred) {
             /* Its start is when it began, not when we heard of it. */
-            run->wall_us = clock_wall_us() - finished.usec;
-            run->mono_us = clock_mono_us() - finished.usec;
+            if (is_known) {
+                run->wall_us = clock_wall_us() - finished.usec;
+                run->mono_us = clock_mono_us() - finished.usec;
+            }
             announce(relay, false);
         } else {
             link_connect(&relay->link, false);
@@ -326,7 +354,7 @@ static void on_finished(struct relay *relay, const struct record *record)
         if (conclude(relay, &finished) == VERDICT_HINT)
             terminal_print_hint(&relay->terminal, relay->reply);
     }
-    if (is_awaited)
+    if (is_known && finished.exit != 0)
         answer(relay, record, ANSWER_GO);
 }
 
@@ -359,7 +387,7 @@ static void on_record(struct relay *relay, const struct record *record)
     static const struct {
         char kind;
         void (*handle)(struct relay *, const struct record *);
-    } HANDLERS[] = {{'S', on_starting},    {'F', on_finished}, {'L', on_late_line},
+    } HANDLERS[] = {{'S', on_starting},    {'F', on_finished}, {'L', on_late_lines},
                     {'E', on_environment}, {'H', on_history},  {'X', on_successor}};
 
     for (size_t i = 0; i < sizeof HANDLERS / sizeof *HANDLERS; i++)

@@ -1,0 +1,316 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # the relay's two assignments: __flightrec_in, __flightrec_out
+# flightrec for interactive bash 5.1 and later.
+#
+# A guest: no process is started per command, no descriptor, option, trap, history or prompt of the
+# person's is changed for longer than one of our own lines. README.md beside this file says why each
+# trick is there. Everything fails open: where anything is missing, the shell is as without us.
+#
+# Every guard stands in a function: a `return` at top level would end the rc file that evals this text.
+
+__flightrec_start() {
+  [[ $- == *i* && -z ${__flightrec_state-} ]] || builtin return 0
+  [[ -z ${FLIGHTREC_OFF-} && -z ${SUDO_UID-} ]] || builtin return 0
+  __flightrec_state=declined
+  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < ${__flightrec_least_bash:-501})); then
+    builtin printf 'flightrec: bash %s is too old to be recorded (5.1 is needed)\n' "$BASH_VERSION" >&2
+    builtin return 0
+  fi
+  # An assignment to a readonly variable would end the rc file.
+  [[ ${PROMPT_COMMAND[*]@a}${PS0@a} != *r* ]] || builtin return 0
+  __flightrec_find_helper || builtin return 0
+  builtin eval "$("$__flightrec_helper" relay bash "$$" "${__flightrec_command-}" 2>/dev/null)"
+  [[ -n ${__flightrec_relay-} ]] || builtin return 0
+  __flightrec_set_up
+  __flightrec_install
+}
+
+# Where `flightrec init` did not say it: beside this file, as in the package, or in the source tree.
+__flightrec_find_helper() {
+  builtin local candidate "here=${BASH_SOURCE[0]%/*}"
+  for candidate in "${__flightrec_helper-}" \
+    "$here/flightrec-helper" "$here/../shim/build/flightrec-helper"; do
+    if [[ $candidate == /* || $candidate == */* ]] && [[ -f $candidate && -x $candidate ]]; then
+      __flightrec_helper=$candidate
+      builtin return 0
+    fi
+  done
+  builtin return 1
+}
+
+# shellcheck disable=SC2016 # the strings are expanded by PS0, the trap and PROMPT_COMMAND
+__flightrec_set_up() {
+  __flightrec_alive=/proc/$__flightrec_relay/fd/0 # gone with the relay, also while it is a zombie
+  __flightrec_state=idle                          # idle, run, repeat:PID, skip
+  __flightrec_seq=0
+  __flightrec_missed=''  # set: the relay did not answer in time, and has not since
+  __flightrec_armed=0    # lines accepted since the last prompt or preexec, counted by PS0
+  __flightrec_began=0    # when the last of them was, in microseconds
+  __flightrec_entry=''   # HISTCMD at the last prompt: the number that the next line will get
+  __flightrec_told=''    # set: the relay knows history's last entry
+  __flightrec_is_set=''  # set: our trap is there and was not sprung
+  __flightrec_then=-     # what the trap is to be while a command runs: the person's own, or none
+  __flightrec_cooperates='' __flightrec_last_arg=''
+  __flightrec_path='' __flightrec_venv='' __flightrec_conda=''
+  __flightrec_ps0=('')
+  # The subscript is arithmetic: it sets variables in this very shell and prints nothing.
+  __flightrec_arm='${__flightrec_ps0[__flightrec_armed+=1,__flightrec_began=${EPOCHREALTIME/[.,]},0]}'
+  # Takes itself away before the command runs: what stayed would be paid for by every turn of a loop.
+  # Its status is 0: under extdebug another one would keep the command from running.
+  __flightrec_debug='if [[ $__flightrec_armed -gt 0 && $BASH_COMMAND != *__flightrec_* && $BASH_SUBSHELL == 0 ]]; then
+  __flightrec_last_arg=$_ __flightrec_is_set=
+  if [[ -p $__flightrec_in && -p $__flightrec_out && -e $__flightrec_alive ]]; then
+    { __flightrec_starting || :; } 2>/dev/null 1<>"$__flightrec_in" <>"$__flightrec_out" || :
+  else __flightrec_skip; fi
+  trap -- "$__flightrec_then" DEBUG
+  : "$__flightrec_last_arg"
+fi'
+  __flightrec_first='{ __flightrec_at_first "$?" "${PIPESTATUS[@]}" || :; } 2>/dev/null'
+  # `trap -p` shows the person's trap only here: inside a function there is none.
+  __flightrec_last='{ __flightrec_finished "$?" "${PIPESTATUS[@]}" || :
+  [[ $__flightrec_is_set ]] || trap -p DEBUG
+  __flightrec_prepare && trap -- "$__flightrec_trap" DEBUG || :
+} 2>/dev/null 1<>"$__flightrec_out" <&1 || :'
+}
+
+# Two elements of PROMPT_COMMAND: one before all others, so that their time is not the command's, and
+# one that survives `PROMPT_COMMAND=...`. bash gives each element the true $? and PIPESTATUS.
+__flightrec_install() {
+  if [[ -n ${bash_preexec_imported-}${__bp_imported-} ]]; then
+    __flightrec_cooperate
+  else
+    PROMPT_COMMAND=("$__flightrec_first" "${PROMPT_COMMAND[@]}")
+    PROMPT_COMMAND[99]=$__flightrec_last
+  fi
+  __flightrec_keep_ps0
+}
+
+__flightrec_keep_ps0() {
+  [[ ${PS0@a} != *r* ]] || builtin return 0
+  if ! builtin shopt -q promptvars; then
+    PS0=${PS0//"$__flightrec_arm"/} # it would be printed as it stands
+  elif [[ ${PS0-} != *"$__flightrec_arm"* ]]; then
+    PS0+=$__flightrec_arm
+  fi
+}
+
+# bash-preexec owns the DEBUG trap and PROMPT_COMMAND of its shells: be two of its functions.
+__flightrec_cooperate() {
+  builtin local i
+  __flightrec_cooperates=1
+  preexec_functions+=(__flightrec_preexec)
+  precmd_functions=(__flightrec_precmd "${precmd_functions[@]}")
+  for i in "${!PROMPT_COMMAND[@]}"; do
+    case ${PROMPT_COMMAND[i]} in
+      "$__flightrec_first" | "$__flightrec_last") builtin unset "PROMPT_COMMAND[$i]" ;;
+    esac
+  done
+}
+
+__flightrec_preexec() {
+  ((__flightrec_armed > 0)) || builtin return 0
+  if [[ -p $__flightrec_in && -p $__flightrec_out && -e $__flightrec_alive ]]; then
+    { __flightrec_starting || :; } 2>/dev/null 1<>"$__flightrec_in" <>"$__flightrec_out" || :
+  else
+    __flightrec_skip
+  fi
+}
+
+__flightrec_precmd() {
+  {
+    __flightrec_finished "$?" "${BP_PIPESTATUS[@]-}"
+    __flightrec_keep_ps0
+    __flightrec_note_history
+  } 2>/dev/null || :
+}
+
+__flightrec_skip() {
+  __flightrec_state=skip
+  __flightrec_armed=0
+}
+
+# Before a command. Standard output is the relay's FIFO, standard input the one from it.
+__flightrec_starting() {
+  builtin local flag reply "first=${BASH_COMMAND:0:4096}"
+  __flightrec_added $((__flightrec_entry + __flightrec_armed - 1))
+  __flightrec_skip
+  [[ -o history && -z ${FLIGHTREC_OFF-} ]] || builtin return 0
+  # The question that was not answered is the probe: its late answer shows that the relay lives.
+  if [[ -n $__flightrec_missed ]]; then
+    builtin read -r -t 0 || builtin return 0
+    __flightrec_missed=''
+  fi
+  ((__flightrec_seq = (__flightrec_seq + 1) % 10))
+  __flightrec_report_environment
+  builtin printf 'S%s\0%s\0%s\0' "$__flightrec_seq$flag" "${PWD-}" "$first"
+  builtin type -t -- "${first%%[[:space:]]*}"
+  HISTTIMEFORMAT='' builtin history 1
+  builtin printf '\0'
+  __flightrec_told=1
+  __flightrec_await || builtin return 0
+  case $reply in
+    [0-9]) __flightrec_state=run ;;
+    [a-j])
+      __flightrec_state=repeat:${!:-}
+      __flightrec_watch_for_second
+      ;;
+  esac
+}
+
+# Set `flag`: whether history grew by this line. Otherwise its last entry is an older line.
+__flightrec_added() {
+  flag='='
+  if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then
+    flag='?' # the number tells nothing where an older entry may go as a new one comes
+  elif ((HISTCMD == $1)); then
+    flag='+'
+  fi
+}
+
+__flightrec_report_environment() {
+  [[ ${PATH-} != "$__flightrec_path" || ${VIRTUAL_ENV-} != "$__flightrec_venv" ||
+    ${CONDA_PREFIX-} != "$__flightrec_conda" ]] || builtin return 0
+  __flightrec_path=${PATH-} __flightrec_venv=${VIRTUAL_ENV-} __flightrec_conda=${CONDA_PREFIX-}
+  builtin printf 'E%s\0%s\0%s\0' "$__flightrec_path" "$__flightrec_venv" "$__flightrec_conda"
+}
+
+# Set `reply` to the answer to the last question; answers to earlier ones are passed over. The first
+# that does not come in time turns capture off.
+__flightrec_await() {
+  builtin local letters=abcdefghij capitals=ABCDEFGHIJ
+  while builtin read -r -N 1 -t 0.025 reply; do
+    case $reply in
+      "$__flightrec_seq" | "${letters:__flightrec_seq:1}" | "${capitals:__flightrec_seq:1}") builtin return 0 ;;
+    esac
+  done
+  __flightrec_missed=1
+  builtin return 1
+}
+
+# History did not grow: the line may be the last one once more, or a private variant of it that begins
+# the same (` ls; secret`). Let a second command in it be seen; where the person has a trap, it cannot.
+# shellcheck disable=SC2016 # expanded when the trap is sprung
+__flightrec_watch_for_second() {
+  if [[ $__flightrec_then == - ]]; then
+    __flightrec_then='if [[ $__flightrec_state == repeat:* && $BASH_COMMAND != *__flightrec_* ]]; then
+  __flightrec_state=skip
+  trap - DEBUG
+fi'
+  else
+    __flightrec_state=skip
+  fi
+}
+
+# At the prompt, once for each of our elements; the second finds nothing more to do. Arguments: exit
+# status, PIPESTATUS.
+__flightrec_finished() {
+  builtin local "status=$1" IFS=' ' usec='' flag reply
+  builtin shift
+  ((__flightrec_armed == 0)) || __flightrec_catch_up
+  case $__flightrec_state in
+    run) __flightrec_report "$status" "$*" ;;
+    repeat:*) __flightrec_report_repeat "$status" "$*" ;;
+  esac
+  __flightrec_state=idle
+  __flightrec_armed=0
+}
+
+__flightrec_report() {
+  ((__flightrec_seq = (__flightrec_seq + 1) % 10))
+  [[ -p $__flightrec_in && -e $__flightrec_alive && -z $__flightrec_missed ]] || builtin return 0
+  builtin printf 'F%s\0%s\0%s\0%s\0%s\0' "$__flightrec_seq" "$1" "$2" "${PWD-}" "$usec" \
+    1<>"$__flightrec_in"
+  # A hint about what just failed is to stand before the prompt.
+  [[ $1 == 0 || -z $1 ]] || __flightrec_await <>"$__flightrec_out"
+}
+
+# `! ls` shows in PIPESTATUS and `ls &` in $!; a second command has set the state to skip.
+__flightrec_report_repeat() {
+  [[ $__flightrec_state == "repeat:${!:-}" && $2 == "$1" ]] || builtin return 0
+  __flightrec_report "$1" "$2"
+}
+
+# Lines that no trap has seen: `( ... )`, under set -x, or the second and later ones of a paste.
+__flightrec_catch_up() {
+  builtin local "lines=$__flightrec_armed" before=0
+  if [[ $__flightrec_state == run ]]; then
+    __flightrec_report '' '' # the status at hand is the last line's, not this one's
+    before=1
+  elif [[ $__flightrec_state != idle ]]; then
+    before=1
+  fi
+  __flightrec_state=skip __flightrec_is_set=''
+  [[ -o history && -z ${FLIGHTREC_OFF-}$__flightrec_missed ]] || builtin return 0
+  [[ -p $__flightrec_in && -e $__flightrec_alive ]] || builtin return 0
+  __flightrec_added $((__flightrec_entry + lines + before))
+  [[ $flag == + || $lines$flag == 1\? ]] || builtin return 0
+  ((usec = ${EPOCHREALTIME/[.,]/} - __flightrec_began))
+  {
+    __flightrec_report_environment
+    builtin printf 'L%s\0%s\0\0' "$__flightrec_seq$flag" "${PWD-}"
+    HISTTIMEFORMAT='' builtin history "$lines"
+    builtin printf '\0'
+  } 1<>"$__flightrec_in"
+  __flightrec_state=run __flightrec_told=1
+}
+
+# The first element of PROMPT_COMMAND. Where somebody has put a command before it in the same string,
+# $? is that command's: leave it to the last element.
+__flightrec_at_first() {
+  if [[ ${PROMPT_COMMAND[0]-} == "$__flightrec_first"* ]]; then
+    __flightrec_finished "$@"
+  fi
+  if [[ ${PROMPT_COMMAND[99]-} != "$__flightrec_last" && -z $__flightrec_cooperates &&
+    ${PROMPT_COMMAND[*]@a} != *r* ]]; then
+    PROMPT_COMMAND[99]=$__flightrec_last
+  fi
+}
+
+# Make ready for the next line; standard input has what `trap -p DEBUG` printed, if anything. Ours takes
+# itself away, so a trap that was there is the person's. Return whether the trap is to be set.
+__flightrec_prepare() {
+  builtin local found=''
+  if [[ -z $__flightrec_is_set ]] && builtin read -r -t 0; then
+    builtin printf '\0'
+    IFS='' builtin read -r -d '' -t 0.025 found
+  fi
+  __flightrec_keep_ps0
+  __flightrec_note_history
+  if [[ -z $__flightrec_cooperates && -n ${bash_preexec_imported-}${__bp_imported-} ]]; then
+    __flightrec_cooperate
+  fi
+  # Under set -x and set -v the trap's own lines would be seen; catch_up does without it.
+  [[ -z $__flightrec_cooperates$__flightrec_is_set && $- != *[xv]* ]] || builtin return 1
+  __flightrec_compose "$found"
+  __flightrec_is_set=1
+}
+
+# The person's trap goes on firing, and is what `trap -p` shows while a command runs.
+__flightrec_compose() {
+  # A late answer of the relay's may stand before it. (Quoted: `builtin local` splits words.)
+  builtin local "found=${1#"${1%%[!0-9a-jA-J]*}"}"
+  __flightrec_then=-
+  __flightrec_trap=$__flightrec_debug
+  [[ $found == 'trap -- '* ]] || builtin return 0
+  builtin eval "builtin set -- $found"
+  [[ $3 != *__flightrec_state=skip* ]] || builtin return 0
+  __flightrec_then=$3
+  __flightrec_trap=$__flightrec_debug$'\n'$3
+}
+
+# Where the number of an entry tells nothing, the relay compares texts: it has to know the last one
+# also where the line before was a syntax error.
+__flightrec_note_history() {
+  if [[ -z $__flightrec_told && (-z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups*) ]] &&
+    [[ -p $__flightrec_in && -e $__flightrec_alive && -z $__flightrec_missed ]]; then
+    {
+      builtin printf H
+      HISTTIMEFORMAT='' builtin history 1
+      builtin printf '\0'
+    } 1<>"$__flightrec_in"
+  fi
+  __flightrec_told=''
+  __flightrec_entry=${HISTCMD:-0}
+}
+
+__flightrec_start
