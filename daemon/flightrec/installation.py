@@ -75,6 +75,17 @@ def has_line(rc_file: RcFile) -> bool:
     return rc_file.line.encode() in (read_file(rc_file.location) or b"").splitlines()
 
 
+def find_lines(home: Path, environment: Mapping[str, str]) -> dict[Path, str]:
+    """Return the rc files that load flightrec, with the line that does."""
+    written = {Path(path): line for path, line in read_manifest(home).rc_files.items()}
+    written |= {rc.location.path: rc.line for rc in find_rc_files(home, environment)}
+    return {
+        path: line
+        for path, line in written.items()
+        if path.is_file() and line.encode() in path.read_bytes().splitlines()
+    }
+
+
 def copy_files(home: Path) -> Manifest:
     """Put helper, scripts and what rc files load into the stable copy; return what was written."""
     folder = data_folder(home)

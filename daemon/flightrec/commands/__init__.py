@@ -8,6 +8,7 @@ import where it is used.
 import argparse
 import difflib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -57,17 +58,26 @@ def load(name: str) -> Command:
 
 def dispatch(words: list[str]) -> int:
     """Run one command line; return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without Unicode
     return guarded(lambda: _dispatch(words))
 
 
 def _dispatch(words: list[str]) -> int:
     name = words[0] if words else "--help"
+    if not all(map(_is_text, words)):
+        raise FlightrecError("arguments must be UTF-8 text", ExitCode.USAGE)
     if name in ("-h", "--help", "help"):
         return _help(words[1:])
     if name not in COMMANDS:
         return _unknown(name)
     command = load(name)
     return command.run(make_parser(name, command).parse_args(words[1:]))
+
+
+def _is_text(word: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in word)
 
 
 def make_parser(name: str, command: Command) -> argparse.ArgumentParser:

@@ -5,7 +5,14 @@ import os
 
 from flightrec.commands.terminal import ask
 from flightrec.errors import ExitCode
-from flightrec.installation import RcFile, add_line, copy_files, data_folder, find_rc_files, has_line
+from flightrec.installation import (
+    RcFile,
+    add_line,
+    copy_files,
+    data_folder,
+    find_rc_files,
+    has_line,
+)
 from flightrec.lifecycle import check_person
 from flightrec.paths import Paths, find_paths
 
@@ -19,10 +26,10 @@ EXAMPLES = (
 
 WHAT_IS_RECORDED = """\
 What is recorded, on this machine only, below {state}:
-  - each command line of an interactive bash or zsh, where and when it ran, how long and how it ended;
-    secrets are taken out before anything is written to disk
-  - never: a line that begins with a space, what runs under sudo or su, the environment's variables
-  - flightrec pause stops it, flightrec forget deletes, flightrec uninstall takes everything back"""
+  - each command line typed in an interactive bash or zsh: where and when it ran, how long, how it
+    ended; secrets are taken out before anything reaches the disk
+  - never: lines that begin with a space, what runs under sudo or su, values of variables
+  - flightrec pause stops it, flightrec forget deletes, flightrec uninstall takes it all back"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

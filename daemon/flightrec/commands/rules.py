@@ -1,0 +1,247 @@
+"""Rules: what fails here and what works instead; show them, and overrule them."""
+
+import argparse
+import contextlib
+import difflib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from flightrec.client import request
+from flightrec.commands.terminal import clock, colour, iso, one_line, print_items
+from flightrec.errors import ExitCode, FlightrecError
+from flightrec.export import why_not
+from flightrec.exporter import outside_of
+from flightrec.paths import find_paths
+from flightrec.places import find_place
+from flightrec.rule_text import failing_command, where_it_fails, where_it_works, working_command
+from flightrec.rulebook import Rulebook
+from flightrec.rules import Rule, Scope, Status
+from flightrec.store import Store
+
+HELP = "list, show, approve, reject, retire or edit rules"
+
+EXAMPLES = (
+    ("flightrec rules", "all rules that are not archived"),
+    ("flightrec rules list --here --status promoted", "those that hold, in this project"),
+    ("flightrec rules show ERR-20261130-001", "one rule, and why it is or is not exported"),
+    ("flightrec rules approve ERR-20261130-001", "your word counts as a confirmation"),
+    ("flightrec rules reject ERR-20261130-001", "it is wrong: archive it for good"),
+    ("flightrec rules retire ERR-20261130-001", "it was right once and is no longer needed"),
+    ("flightrec rules edit ERR-20261130-001 'git switch main'", "another remedy"),
+)
+
+SHOWN = (Status.CANDIDATE, Status.ACTIVE, Status.PROMOTED, Status.SHARED)
+
+LOOKS = {Status.PROMOTED: "green", Status.SHARED: "green", Status.ARCHIVED: "dim"}
+
+DECISIONS = {
+    "approve": "say that a rule is right",
+    "reject": "say that a rule is wrong",
+    "retire": "say that a rule is no longer needed",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say which arguments the command takes."""
+    parser.set_defaults(act=_list, status=None, here=False, json=False)
+    acts = parser.add_subparsers(title="what to do", metavar="ACT")
+    listing = acts.add_parser("list", help="all rules that fit (also without ACT)")
+    listing.set_defaults(act=_list)
+    listing.add_argument("--status", choices=[status.value for status in Status])
+    listing.add_argument("--here", action="store_true", help="only those seen in this project")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    showing = acts.add_parser("show", help="one rule with all that is known of it")
+    showing.set_defaults(act=_show)
+    showing.add_argument("rule", help="its id; the last digits do where they are clear")
+    showing.add_argument("--json", action="store_true", help="as JSON")
+    for act, help_line in DECISIONS.items():
+        deciding = acts.add_parser(act, help=help_line)
+        deciding.set_defaults(act=_decide, verb=f"rule_{act}")
+        deciding.add_argument("rules", nargs="+", metavar="rule")
+    editing = acts.add_parser("edit", help="give a rule another remedy")
+    editing.set_defaults(act=_edit)
+    editing.add_argument("rule")
+    editing.add_argument("remedy", help="the command that works, as you would type it")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked."""
+    act: Callable[[argparse.Namespace], int] = arguments.act
+    return act(arguments)
+
+
+@contextlib.contextmanager
+def open_rulebook() -> Iterator[Rulebook]:
+    """Open the recorded rules for reading."""
+    with contextlib.closing(Store.open_read_only(find_paths().database)) as store:
+        yield Rulebook(store.connection)
+
+
+def find_rule(rulebook: Rulebook, asked: str) -> Rule:
+    """Return the rule with this id, or the only one whose id ends so. Raises FlightrecError."""
+    found = rulebook.rule(asked.upper())
+    if found is not None:
+        return found
+    rules = rulebook.rules()
+    fitting = [rule for rule in rules if rule.id.endswith("-" + asked)]
+    if len(fitting) == 1:
+        return fitting[0]
+    near = difflib.get_close_matches(asked.upper(), [rule.id for rule in rules], n=1)
+    hint = f"; did you mean {near[0]}?" if near else "; flightrec rules lists them"
+    raise FlightrecError(f"no rule {one_line(asked, 40)}{hint}")
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    with open_rulebook() as rulebook:
+        wanted = (Status(arguments.status),) if arguments.status else SHOWN
+        rules = rulebook.rules(*wanted)
+    if arguments.here:
+        project = find_place(str(Path.cwd())).project
+        rules = [rule for rule in rules if project in rule.seen_in]
+    if arguments.json:
+        print_items([describe(rule) for rule in rules])
+        return ExitCode.OK
+    for rule in rules:
+        print(show_line(rule))
+    if not rules:
+        print("No rules yet. One is made when a command fails and another one mends it.")
+    return ExitCode.OK
+
+
+def show_line(rule: Rule) -> str:
+    """Return a rule as one line for a person."""
+    status = colour(f"{rule.status.value:9}", LOOKS.get(rule.status, "bold"))
+    counts = f"R{rule.r} C{rule.c} D{rule.d}"
+    scope = "everywhere" if rule.scope is Scope.USER else one_line(project_name(rule.project), 20)
+    return f"{rule.id}  {status}  {counts:9}  {scope:10}  {show_pair(rule)}"
+
+
+def show_pair(rule: Rule) -> str:
+    """Return what fails and what works, as one harmless line."""
+    failing = one_line(failing_command(rule), 200)
+    working = one_line(working_command(rule), 400) or f"({one_line(rule.remedy.lesson, 200)})"
+    failing += f" (in {one_line(where, 100)})" if (where := where_it_fails(rule)) else ""
+    working += f" (in {where})" if (where := where_it_works(rule)) else ""
+    return f"{failing} → {working}  [{rule.failure_kind}]"
+
+
+def project_name(project: str) -> str:
+    """Return what people call a project: the folder's name."""
+    path = Path(project)
+    return path.parent.name if path.name == ".git" else path.name or project
+
+
+def describe(rule: Rule) -> dict[str, Any]:
+    """Return a rule for a program."""
+    return {
+        "id": rule.id,
+        "status": rule.status.value,
+        "kind": rule.kind,
+        "failure": rule.failure_kind,
+        "failing": failing_command(rule),
+        "failing_in": where_it_fails(rule),
+        "working": working_command(rule),
+        "lesson": rule.remedy.lesson,
+        "scope": rule.scope.value,
+        "project": rule.project,
+        "seen_in": list(rule.seen_in),
+        "origin": rule.origin.value,
+        "verdict": rule.verdict.value,
+        "proven": rule.proven,
+        "r": rule.r,
+        "c": rule.c,
+        "d": rule.d,
+        "used": rule.used,
+        "failures": rule.failures,
+        "held_back": rule.held_back,
+        "not_exported": _why_not(rule),
+        "created": iso(rule.created_us),
+        "last": iso(rule.last_us),
+        "promoted": iso(rule.promoted_us),
+        "shared": iso(rule.shared_us),
+        "archived": iso(rule.archived_us),
+    }
+
+
+def _why_not(rule: Rule) -> str:
+    project = Path(rule.project)
+    root = project.parent if project.name == ".git" else project
+    return why_not(rule, outside_of(str(root)))
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    with open_rulebook() as rulebook:
+        rule = find_rule(rulebook, arguments.rule)
+    if arguments.json:
+        print_items([describe(rule)])
+        return ExitCode.OK
+    print(show_line(rule))
+    for name, value in _details(rule):
+        print(f"  {name:12} {value}")
+    return ExitCode.OK
+
+
+def _details(rule: Rule) -> Iterator[tuple[str, str]]:
+    yield (
+        "evidence",
+        (
+            f"failed again in {rule.r} sessions, confirmed {rule.c} times,"
+            f" contradicted {rule.d} times, used {rule.used} times"
+        ),
+    )
+    yield "hinted", _where_hinted(rule)
+    yield "exported", _where_exported(rule)
+    yield "seen in", ", ".join(one_line(project, 100) for project in rule.seen_in) or "-"
+    said = f", {rule.verdict.value} by you" if rule.verdict.value else ""
+    yield "origin", f"{rule.origin.value}{said}"
+    for name, time_us in (
+        ("first seen", rule.created_us),
+        ("last seen", rule.last_us),
+        ("promoted", rule.promoted_us),
+        ("shared", rule.shared_us),
+        ("archived", rule.archived_us),
+    ):
+        if time_us is not None:
+            yield name, clock(time_us)
+
+
+def _where_hinted(rule: Rule) -> str:
+    if rule.held_back:
+        return f"never: {one_line(rule.held_back, 100)}"
+    if rule.status in (Status.CANDIDATE, Status.ARCHIVED):
+        reason = "nothing proves it" if rule.status is Status.CANDIDATE else "archived"
+        return f"no: {reason}"
+    return "everywhere" if rule.scope is Scope.USER else "in its project"
+
+
+def _where_exported(rule: Rule) -> str:
+    reason = _why_not(rule)
+    if reason:
+        return f"no: {one_line(reason, 100)}"
+    if rule.status in (Status.PROMOTED, Status.SHARED):
+        return "to memory files of the projects that it was seen in"
+    return "not before it is promoted (R ≥ 2 or C ≥ 3)"
+
+
+def _decide(arguments: argparse.Namespace) -> int:
+    with open_rulebook() as rulebook:
+        ids = [find_rule(rulebook, asked).id for asked in arguments.rules]
+    for rule_id in ids:
+        request(find_paths(), arguments.verb, rule=rule_id)
+    _print_changed(ids)
+    return ExitCode.OK
+
+
+def _edit(arguments: argparse.Namespace) -> int:
+    with open_rulebook() as rulebook:
+        rule = find_rule(rulebook, arguments.rule)
+    answer = request(find_paths(), "rule_edit", rule=rule.id, remedy=arguments.remedy)
+    _print_changed([answer.get("rule", rule.id)])
+    return ExitCode.OK
+
+
+def _print_changed(ids: list[str]) -> None:
+    with open_rulebook() as rulebook:
+        for rule_id in ids:
+            print(show_line(find_rule(rulebook, rule_id)))

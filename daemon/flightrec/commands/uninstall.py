@@ -1,0 +1,123 @@
+"""Take back every line and file that ``install`` and exports wrote."""
+
+import argparse
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from flightrec.client import request
+from flightrec.commands.terminal import ask
+from flightrec.errors import ExitCode, FlightrecError, NoDaemonError
+from flightrec.installation import (
+    data_folder,
+    find_lines,
+    read_manifest,
+    remove_files,
+    remove_line,
+)
+from flightrec.memory_file import Location, update_file
+from flightrec.paths import HELPER_NAME, Paths, find_paths
+
+HELP = "take back every line and file that flightrec wrote; keeps the recorded data"
+
+EXAMPLES = (
+    ("flightrec uninstall", "ask, then remove lines, files and blocks"),
+    ("flightrec uninstall --purge --yes", "the recorded data as well"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Say which arguments the command takes."""
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask")
+    parser.add_argument("--purge", action="store_true", help="delete the recorded data as well")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Remove lines, blocks in memory files, files, and with ``--purge`` the data."""
+    paths = find_paths()
+    lines = find_lines(paths.home, os.environ)
+    blocks = list(_find_blocks(paths))
+    things = list(_describe(lines, blocks, paths, purge=arguments.purge))
+    if not things:
+        print("flightrec has written nothing here.")
+        return ExitCode.OK
+    print("This removes:", *(f"  - {thing}" for thing in things), sep="\n")
+    if not ask("Go on?", yes=arguments.yes):
+        print("Nothing was changed.")
+        return ExitCode.TROUBLE
+    trouble = [*_remove_lines(lines, paths), *_remove_blocks(blocks, paths)]
+    _end_processes(paths)
+    trouble += [f"{path} is not as installed; left" for path in remove_files(paths.home)]
+    if arguments.purge:
+        _purge(paths)
+    print(*(f"flightrec: {line}" for line in trouble), sep="\n", end="\n" if trouble else "")
+    print("Done. Shells that are open are no longer recorded.")
+    return ExitCode.TROUBLE if trouble else ExitCode.OK
+
+
+def _describe(
+    lines: dict[Path, str], blocks: list[Location], paths: Paths, *, purge: bool
+) -> Iterator[str]:
+    yield from (f"a line in {path}" for path in lines)
+    yield from (f"flightrec's block in {block.path}" for block in blocks)
+    if read_manifest(paths.home).files:
+        yield f"the copied files in {data_folder(paths.home)}"
+    if purge and paths.state.exists():
+        yield f"everything that was recorded, in {paths.state}"
+    if purge and paths.config.parent.exists():
+        yield f"the settings in {paths.config.parent}"
+
+
+def _find_blocks(paths: Paths) -> Iterator[Location]:
+    """Yield the memory files that a block was written to and still holds one."""
+    from flightrec.exporter import boundary_of, read_rows  # noqa: PLC0415 - slow to import
+    from flightrec.memory_file import read_file  # noqa: PLC0415
+    from flightrec.store import Store  # noqa: PLC0415
+
+    with contextlib.closing(Store.open_read_only(paths.database)) as store:
+        rows = read_rows(store.connection)
+    for row in rows:
+        location = Location(row.path, boundary_of(row.path, paths.home))
+        with contextlib.suppress(FlightrecError):
+            if b"<!-- flightrec:begin" in (read_file(location) or b""):
+                yield location
+
+
+def _remove_lines(lines: dict[Path, str], paths: Paths) -> Iterator[str]:
+    for path, line in lines.items():
+        try:
+            remove_line(paths.home, path, line, paths)
+        except FlightrecError as error:
+            yield str(error)
+
+
+def _remove_blocks(blocks: list[Location], paths: Paths) -> Iterator[str]:
+    from flightrec.export import Form, edit_document  # noqa: PLC0415 - slow to import
+
+    for block in blocks:
+        try:
+            update_file(block, lambda document: edit_document(document, (), Form()), paths)
+        except FlightrecError as error:
+            yield str(error)
+
+
+def _end_processes(paths: Paths) -> None:
+    """End the daemon and the relays, which would start it again."""
+    import psutil  # noqa: PLC0415 - slow to import
+
+    helper = str(data_folder(paths.home) / HELPER_NAME)
+    for process in psutil.process_iter(["exe", "uids"]):
+        if process.info["exe"] == helper and process.info["uids"].effective == os.geteuid():
+            with contextlib.suppress(psutil.Error):
+                process.terminate()
+    with contextlib.suppress(NoDaemonError):
+        request(paths, "stop", autostart=False)
+
+
+def _purge(paths: Paths) -> None:
+    """Delete what was recorded; the folders are flightrec's alone."""
+    for folder in (paths.state, paths.config.parent):
+        if folder.exists():
+            shutil.rmtree(folder)
