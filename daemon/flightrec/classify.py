@@ -14,16 +14,17 @@ from flightrec.expected_status import (
     ABORTED,
     ANSWERS,
     ANSWERS_OF,
-    BROKEN_PIPE,
     COMPILERS,
     EXIT_KINDS,
-    INTERRUPTED,
+    FIRST_SIGNAL,
     KILLED,
+    LAST_SIGNAL,
     LINTERS,
     NEVER_AT_FAULT,
     TEST_RUNNERS,
     TEST_SUBCOMMANDS,
     TIME_LIMIT,
+    USAGE,
 )
 from flightrec.failure_kinds import UNTEACHABLE, FailureKind, K
 from flightrec.failure_tables import SHELL_WORDINGS, WORDINGS, Wording
@@ -99,7 +100,8 @@ class _Output:
             for line in self.lines_with(wording.literal):
                 match = wording.pattern.search(line)
                 if match is not None:
-                    yield wording, tuple(name for name in match.groups() if name), line
+                    names = (name.rstrip(".:,;") or name for name in match.groups() if name)
+                    yield wording, tuple(names), line
                     break
 
     def lines_with(self, literal: str) -> Iterator[str]:
@@ -117,7 +119,8 @@ class _Output:
 
     def error_line(self) -> str:
         """Return the line that most looks like the error, for signatures of unknown kinds."""
-        lines = [line.strip() for line in self.text[-4096:].splitlines() if line.strip()]
+        lines = [line.strip() for line in self.text[-4096:].splitlines()]
+        lines = [line for line in lines if line and not line.startswith("> ")]  # npm's echo
         for line in lines:
             if _ERROR_LINE.search(line[:_LINE_MAX]):
                 return line[:_LINE_MAX]
@@ -130,18 +133,24 @@ def classify(run: CommandRun, line: CommandLine) -> Failure | None:
         return None
     if run.exit == 0:
         cause = _masked_cause(run, line)
-    elif run.exit in INTERRUPTED or run.exit == BROKEN_PIPE:
-        return None  # the person or the pipe ended it
+    elif _was_ended(run):
+        return None
     else:
         cause = _cause(run, line)
     return None if cause is None else _failure(run, line, cause)
 
 
+def _was_ended(run: CommandRun) -> bool:
+    """Whether a signal ended the run that is no crash: a person, the pipe, another program."""
+    status = run.exit or 0
+    return FIRST_SIGNAL <= status <= LAST_SIGNAL and status not in ABORTED and status != KILLED
+
+
 def _failure(run: CommandRun, line: CommandLine, cause: _Cause) -> Failure:
     invocation = invocations(line)[cause.segment]
-    kind, named = cause.kind, cause.named
+    kind = _kind_here(run, invocation, cause)
     subcommand = "" if kind is K.COMMAND_NOT_FOUND else invocation.subcommand
-    parts = named or ((cause.message,) if kind is K.OTHER else ())
+    parts = (cause.message,) if kind is K.OTHER else cause.named
     program = os.path.basename(invocation.program)
     return Failure(
         run=run,
@@ -151,16 +160,20 @@ def _failure(run: CommandRun, line: CommandLine, cause: _Cause) -> Failure:
         program=program,
         subcommand=subcommand,
         signature=make_signature(kind, program, subcommand, parts),
-        teachable=kind not in UNTEACHABLE and _is_task(invocation, cause),
-        named=named,
+        teachable=kind not in UNTEACHABLE and (kind is not K.OTHER or bool(cause.message)),
+        named=cause.named or _words_in(cause.message, invocation),
         masked=run.exit == 0,
         domain=cause.domain,
     )
 
 
-def _is_task(invocation: Invocation, cause: _Cause) -> bool:
-    """Whether the command was to do something, and whether anything says what went wrong."""
-    return cause.kind is not K.OTHER or bool(cause.message)
+def _kind_here(run: CommandRun, invocation: Invocation, cause: _Cause) -> FailureKind:
+    """Return the kind, with a script that may not be run told apart from a file not to be read."""
+    if cause.kind is not K.PERMISSION:
+        return cause.kind
+    program = os.path.basename(invocation.program)
+    refused = run.exit == 126 or ("/" in invocation.program and program in cause.message)
+    return K.NOT_EXECUTABLE if refused else cause.kind
 
 
 def _cause(run: CommandRun, line: CommandLine) -> _Cause | None:
@@ -368,14 +381,15 @@ def _cause_in_words(run: CommandRun, part: Invocation, index: int, output: _Outp
         for wording, named, message in output.find(wordings):
             if wording.kind is K.UNKNOWN_OPTION:
                 named = tuple(_as_option(name, part) for name in named)
-            if not named:
-                named = _words_in(message, part)
             return _Cause(index, wording.kind, named, wording.domain, message)
+    return _Cause(index, _kind_without_words(run, part), (), "", output.error_line())
+
+
+def _kind_without_words(run: CommandRun, part: Invocation) -> FailureKind:
     kind = EXIT_KINDS.get((part.name, run.exit or 0))
     if kind is None and part.name in LINTERS and run.exit == 1:
         kind = K.LINT_FAILURE
-    message = output.error_line()
-    return _Cause(index, kind or K.OTHER, _words_in(message, part), "", message)
+    return kind or (K.USAGE if run.exit == USAGE else K.OTHER)
 
 
 def _readings(part: Invocation, output: _Output) -> Iterator[Sequence[Wording]]:

@@ -97,6 +97,7 @@ EXIT_KINDS: dict[tuple[str, int], FailureKind] = {
     ("curl", 56): K.CONNECTION,
     ("curl", 60): K.TLS,
     ("curl", 67): K.AUTHENTICATION,
+    ("git", 129): K.USAGE,
     ("nc", 1): K.CONNECTION,
     ("ncat", 1): K.CONNECTION,
     ("netcat", 1): K.CONNECTION,
@@ -146,11 +147,13 @@ NEVER_AT_FAULT = frozenset(
 )
 """What fails in a chain is hardly ever one of these."""
 
-INTERRUPTED = frozenset((130, 131, 143, 145, 146, 147, 148, 149, 150))
-"""128 + SIGINT, SIGQUIT, SIGTERM, and the stops; SIGPIPE is 141, SIGHUP shares 129 with usage."""
+FIRST_SIGNAL, LAST_SIGNAL = 130, 192
+"""128 + n for signal n. SIGHUP is left out: 129 is also what git says to a wrong usage."""
 
-BROKEN_PIPE = 141
 TIME_LIMIT = 124
+USAGE = 64
+"""EX_USAGE of sysexits.h, whoever says it."""
+
 KILLED = 137
 ABORTED = frozenset((132, 134, 135, 136, 139))
 """Signals of a program that crashed: SIGILL, SIGABRT, SIGBUS, SIGFPE, SIGSEGV."""

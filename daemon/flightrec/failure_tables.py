@@ -6,6 +6,8 @@ the expression are in lower case where they are words; what the error *names* is
 The first row that fits wins: the particular ones stand before the general ones.
 """
 
+# ruff: noqa: E501 - one row a line: a table is read by its columns
+
 import re
 from typing import NamedTuple
 
@@ -25,7 +27,7 @@ class Wording(NamedTuple):
     pattern: re.Pattern[str]
 
 
-_NAME = r"['\"(<\[]*(?P<name>[^\s'\"()<>\[\],;]{1,160}?)[.:,;]*['\")>\]]*"
+_NAME = r"['\"(<]*(?P<name>[^\s'\"()<>,;]{1,160})['\")>]*"
 _QUOTED = r"['\"](?P<name>[^'\"\n]{1,200})['\"]"
 _OPTION = r"['\"(]*(?P<name>-{1,2}[A-Za-z0-9?][\w.+-]{0,60})"
 _VARIABLE = r"['\"$({]*(?P<name>[A-Z][A-Z0-9]*_?[A-Z0-9_]{1,60})\b['\")}]*"
@@ -63,8 +65,8 @@ SHELL_WORDINGS = (
     _row(K.NOT_EXECUTABLE, "interpreter", "bad interpreter", r"^(?:\S+: )?(?P<name>\S{1,160}): .{1,160}bad interpreter"),
     _row(K.NOT_EXECUTABLE, "format", "exec format error", r"(?P<name>[^\s:]{1,160}): (?:cannot execute|.{0,40}exec format error)"),
     _row(K.NOT_EXECUTABLE, "format", "cannot execute", r"(?P<name>[^\s:]{1,160}): cannot execute"),
-    _row(K.SHELL_SYNTAX, "glob", "no matches found", r"^(?:zsh|\(eval\))\S{0,12}: no matches found: NAME"),
-    _row(K.SHELL_SYNTAX, "glob", "no match", r"^(?:fish|csh|tcsh|\S+): no match(?:es)?(?: for wildcard NAME)?"),
+    _row(K.SHELL_SYNTAX, "glob", "no matches found", r"^(?:zsh|\(eval\))\S{0,12}: no matches found: (?P<name>\S{1,200})"),
+    _row(K.SHELL_SYNTAX, "glob", "no match", r"^(?:fish|t?csh)?:? ?\S{0,80}: no match(?:es)?(?: for wildcard|\.$)"),
     _row(K.SHELL_SYNTAX, "glob", "bad pattern", r"^(?:zsh|\(eval\))\S{0,12}: bad pattern: NAME"),
     _row(K.SHELL_SYNTAX, "glob", "unknown file attribute", r"^(?:zsh|\(eval\))\S{0,12}: (?:unknown file attribute|number expected|unknown sort specifier)"),
     _row(K.SHELL_SYNTAX, "history", "event not found", r"(?:^|: )(?P<name>!?\S{1,80}): event not found"),
@@ -547,6 +549,7 @@ _NETWORK = (
     _row(K.AUTHENTICATION, "", "authentication", r"authentication (?:failed|required|failure|token|error)|(?:failed|requires?) authentication|unsupported authentication"),
     _row(K.AUTHENTICATION, "", "authenticat", r"(?:not|must be|to be) authenticated|failed to authenticate|unable to authenticate|unauthenticated"),
     _row(K.AUTHENTICATION, "", "autherror"),
+    _row(K.AUTHENTICATION, "", "access key", r"access key id you provided does not exist|invalidaccesskeyid"),
     _row(K.AUTHENTICATION, "", "unauthorized"),
     _row(K.AUTHENTICATION, "", "unauthorised"),
     _row(K.AUTHENTICATION, "", "401", r"(?:http|error|status|code|returned error)\W{0,3}\s?401"),
@@ -588,13 +591,13 @@ _OUTCOMES = (
     _row(K.EMPTY_RESULT, "tests", "no tests found", r"no tests? (?:files? )?found"),
     _row(K.EMPTY_RESULT, "tests", "no test files found"),
     _row(K.MISSING_FILE, "", "file or directory not found", r"file or directory not found: NAME"),
-    _row(K.TEST_FAILURE, "", "failed", r"^(?:failed|error) \S+::\S+|\b\d+ (?:tests? |specs? |suites? )?failed\b|^failed \(|test result: failed|tests? failed|--- fail:|failed tests?:|\bfailed\b.{0,20}\d+ passed"),
-    _row(K.TEST_FAILURE, "", "fail", r"^not ok \d|^\s*# fail [1-9]|^\s*\d+ failing\b|failures?: [1-9]|fail:? [1-9]\d*\b|^fail\s+\S+|^--- fail|there (?:were failing|are test failures)|[1-9]\d* failures?\b"),
+    _row(K.TEST_FAILURE, "", "failed", r"^(?:failed|error) \S+::\S+|\b\d+ (?:tests? |specs? |suites? )?failed\b|^failed \((?:failures|errors)|test result: failed|^tests failed|failed tests?:|\bfailed\b.{0,20}\d+ passed"),
+    _row(K.TEST_FAILURE, "", "fail", r"^not ok \d|^\s*# fail [1-9]|^\s*\d+ failing\b|\bfailures?: [1-9]|^\s*fail:? [1-9]\d*\b|^fail\s+\S+|^\s*--- fail|there (?:were failing|are test failures)|\b[1-9]\d* failures?\b"),
     _row(K.TEST_FAILURE, "", "not ok", r"^\s*not ok \d"),
     _row(K.TEST_FAILURE, "", "assert", r"assertionerror|assertion failed|assert_eq|^e\s+assert|panicked at .{0,80}assert"),
     _row(K.COMPILE_ERROR, "", "syntaxerror"),
     _row(K.COMPILE_ERROR, "", "indentationerror"),
-    _row(K.COMPILE_ERROR, "", "error", r"^\S{1,160}:\d+(?::\d+)?: (?:fatal )?error: |^error(?:\[e\d+\])?: .{0,200}|error ts\d+:|: error ts\d+"),
+    _row(K.COMPILE_ERROR, "", "error", r"^\S{1,160}:\d+(?::\d+)?: (?:fatal )?error: |^\S{1,160}\(\d+,\d+\): error|^error\[e\d+\]|error ts\d+:|^error: (?:aborting due|could not compile)"),
     _row(K.COMPILE_ERROR, "", "could not compile"),
     _row(K.COMPILE_ERROR, "", "compilation", r"compilation (?:failed|error)"),
     _row(K.COMPILE_ERROR, "", ".go:", r"^(?:\./|\S+/)?\S{1,80}\.go:\d+:\d+: "),

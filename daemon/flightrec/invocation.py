@@ -158,7 +158,7 @@ class Invocation:
             return True
         return bool(self.words) and (
             INFORMATION_WORDS.issuperset(self.words)
-            or "--help" in self.words
+            or not {"--help", "help"}.isdisjoint(self.words)
             or (self.words[0] == "help" and bool(self.subcommand))
         )
 

@@ -27,7 +27,12 @@ from flightrec.remedies import (
     plain_output,
     variable_mends,
 )
-from flightrec.remedy_tables import DIRECTORY_KINDS, DIRECTORY_OPTIONS, PRIVILEGE_KINDS
+from flightrec.remedy_tables import (
+    DIRECTORY_KINDS,
+    DIRECTORY_OPTIONS,
+    MENDING_RUNS,
+    PRIVILEGE_KINDS,
+)
 from flightrec.replacements import Attempt, is_correction
 from flightrec.shell_words import CommandLine
 
@@ -362,11 +367,22 @@ class _Pairing:
             failed_text=self.failure.line.core_text(self.failure.segment),
             later_text=self.passed.line.core_text(index),
         )
+        if self._prepares(later, index):
+            return None
         if is_correction(attempt):
             return self._make(index, RecoveryKind.REPLACE, self._runs_of(self._made(later, index)))
         if self._nearly_the_same(later, change):
             return self._prepared(index, least=BY_NAME)
         return None
+
+    def _prepares(self, later: Invocation, index: int) -> bool:
+        """Whether the other command is what mends such an error before the failed one is tried."""
+        if later.subcommand == self.failed.subcommand:
+            return False
+        pattern = MENDING_RUNS.get(self.failure.kind)
+        return pattern is not None and bool(
+            pattern.match(self._key(self.passed.line.segments[index]))
+        )
 
     def _moved_by_option(self, later: Invocation, change: Change) -> bool:
         """``npm run build`` → ``npm --prefix frontend run build``."""
@@ -423,8 +439,12 @@ class _Pairing:
             kind=kind,
             needed=tuple(needed),
             also_tried=self._also_tried(index),
-            proven=True,
+            proven=self._is_certain(),
         )
+
+    def _is_certain(self) -> bool:
+        """Whether the failed part's own exit code was seen, or shows in the line's."""
+        return not self.failure.masked or any(self.failure.run.pipestatus)
 
     def _also_tried(self, index: int) -> tuple[CommandRun, ...]:
         names = {self.failed.name, self.passed.parts[index].name}

@@ -16,6 +16,7 @@ from flightrec.invocation import INFORMATION_WORDS, PYTHON, Invocation
 from flightrec.likeness import is_like, is_path_typo, is_typo
 from flightrec.remedy_tables import OPTIONS_THAT_MEND, SAME_PURPOSE, SYNONYMS
 
+_SHELL_CHARACTERS = re.compile(r"[\[\]*?(){}!&;|<>$#~^]")
 _EVERYDAY = frozenset(("the", "and", "for", "not", "with", "run", "use", "file", "a", "to", "of"))
 
 
@@ -254,13 +255,11 @@ def requoted(attempt: Attempt) -> bool:
         return False
     if before == after:
         return True
-    if len(after) > 2 * len(before) or "\n" in attempt.failed_text:
+    if attempt.failed.name != attempt.later.name or "\n" in attempt.failed_text:
         return False
-    # a glob or a bracket that was spelled out otherwise
-    return (
-        attempt.failed.name == attempt.later.name
-        and len(set(before.split()) & set(after.split())) > len(before.split()) * 0.5
-    )
+    # What the shell stumbled over was spelled otherwise: only words with its own characters differ.
+    gone = set(before.split()) - set(after.split())
+    return bool(gone) and all(_SHELL_CHARACTERS.search(word) for word in gone)
 
 
 def _unquoted(text: str) -> str:
