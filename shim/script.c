@@ -3,6 +3,7 @@
 #include "agent.h"
 #include "clock.h"
 #include "report.h"
+#include "sh.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,13 +101,17 @@ int report_main(int argc, char **argv)
     struct agent agent;
     uint8_t run[WIRE_ID_SIZE];
     int64_t now_us = clock_wall_us();
+    enum sh_line line;
 
     if (parse(&request, argc, argv) < 0) {
         fputs("flightrec-helper report: bad arguments\n", stderr);
-        return 0;
+        return REPORT_SILENT;
     }
     if (!agent_find(&agent))
-        return 0;
+        return REPORT_SILENT;
+    line = sh_judge(request.command);
+    if (line != SH_COMMAND)
+        return line == SH_OUTER ? REPORT_OUTER : REPORT_SILENT;
     struct report_command command = {
         .source = SOURCE_ENV,
         .shell = request.shell,
@@ -122,5 +127,5 @@ int report_main(int argc, char **argv)
     report_start(&agent, &command);
     if (request.exit != NULL)
         finish(&request, now_us);
-    return 0;
+    return REPORT_RECORDED;
 }

@@ -9,7 +9,9 @@
 /* `flightrec-helper report [--run ID] [--shell NAME] [--cwd DIR] [--begin SECONDS.MICROSECONDS]
  * [--exit STATUS|unknown] [--pipestatus "STATUS..."] [--] COMMAND`
  *
- * Without --exit, the command is about to run: a hint for it goes to standard error. Always 0. */
+ * Without --exit, the command is about to run: a hint for it goes to standard error, and the status
+ * says what the command is. */
+enum { REPORT_RECORDED = 0, REPORT_OUTER = 3, REPORT_SILENT = 4 };
 int report_main(int argc, char **argv);
 
 #endif

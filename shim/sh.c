@@ -106,12 +106,6 @@ static const char *const OUTER_PREFIXES[] = {
     NULL,
 };
 
-enum line_kind {
-    LINE_COMMAND,
-    LINE_OUTER,  /* an agent's own shell, which starts the model's */
-    LINE_SILENT, /* nothing in there is a command: an agent's own work, or private */
-};
-
 static bool begins_with_one_of(const char *text, const char *const *prefixes)
 {
     for (; *prefixes != NULL; prefixes++)
@@ -120,15 +114,15 @@ static bool begins_with_one_of(const char *text, const char *const *prefixes)
     return false;
 }
 
-static enum line_kind judge(const char *text)
+enum sh_line sh_judge(const char *text)
 {
     const char *first = text + strspn(text, " \t\n");
 
     if (begins_with_one_of(first, OUTER_PREFIXES))
-        return LINE_OUTER;
+        return SH_OUTER;
     if (text[0] == ' ' || strcmp(first, "env") == 0 || begins_with_one_of(first, SILENT_PREFIXES))
-        return LINE_SILENT;
-    return LINE_COMMAND;
+        return SH_SILENT;
+    return SH_COMMAND;
 }
 
 /* ---- the shell ---- */
@@ -309,12 +303,12 @@ static _Noreturn void stand_in(struct shell *shell)
     read_arguments(shell);
     if (!recorded || shell->text == NULL || shell->text[0] == '\0')
         become(shell, environ);
-    switch (judge(shell->text)) {
-    case LINE_OUTER:
+    switch (sh_judge(shell->text)) {
+    case SH_OUTER:
         become_with(shell, door_assignment(), false);
-    case LINE_SILENT:
+    case SH_SILENT:
         become_with(shell, OFF, true);
-    case LINE_COMMAND:
+    case SH_COMMAND:
         break;
     }
     record(&agent, shell);

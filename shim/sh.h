@@ -11,6 +11,14 @@
 /* Whether this is the name of a shell that we stand in for. */
 bool sh_is_shell(const char *name);
 
+/* What a line that an agent gave a shell is to us. */
+enum sh_line {
+    SH_COMMAND,
+    SH_OUTER,  /* an agent's own shell, which starts the model's */
+    SH_SILENT, /* nothing in there is a command: an agent's own work, or private */
+};
+enum sh_line sh_judge(const char *line);
+
 /* Under a shell's own name, first on PATH or as SHELL: argv is the shell's. */
 int sh_main_as_shell(char **argv);
 

@@ -1,0 +1,131 @@
+# BASH_ENV of an agent's run: every bash that is no interactive one reads this before its commands.
+#
+# A shell that was started by its full path, past our stand-ins, is caught here: it becomes the helper,
+# which runs the same shell with the same words and sees how it ends. Everything else is small work
+# beside the person's own BASH_ENV, which is read as bash would have read it.
+#
+# Nothing here is allowed to say anything, to fail under `set -eu`, or to leave a name without the
+# underscore that keeps it out of agents' snapshots. Builtins are called as such, since an exported
+# function of the person's may have their name.
+
+# The first line: nothing after it shows under `set -x`, and $_ is still what the person would see.
+{ _flightrec_last=${_-} _flightrec_flags=$-; builtin set +xv; } 2>/dev/null
+
+# ---- the outermost shell with a command line: go round through the helper ----
+
+_flightrec_wanted=
+if [[ -n ${FLIGHTREC_SESSION-} && -z ${FLIGHTREC_INSIDE-}${FLIGHTREC_OFF-} &&
+      ${FLIGHTREC_DOOR-} != "$$" && ${FLIGHTREC_DOOR-} != "$PPID" &&
+      ${FLIGHTREC_ROOT-} != "$$" && -x ${FLIGHTREC_HELPER-} ]]; then
+  _flightrec_wanted=1
+fi
+
+# Not a login shell: its profile has run by now, and would run a second time.
+if [[ $_flightrec_wanted && -n ${BASH_EXECUTION_STRING-} ]] && ! builtin shopt -q login_shell; then
+  # The kernel knows the words as they were given: options, $0 and positional parameters.
+  { builtin mapfile -d '' -t _flightrec_words </proc/self/cmdline; } 2>/dev/null || :
+  for _flightrec_word in "${_flightrec_words[@]}"; do
+    if [[ $_flightrec_word == "$BASH_EXECUTION_STRING" ]]; then
+      builtin shopt -s execfail
+      builtin exec "$FLIGHTREC_HELPER" sh --last "_=$_flightrec_last" "$BASH" "${_flightrec_words[@]}"
+      builtin shopt -u execfail # no memory, or a line at the system's limit: go on unseen
+      break
+    fi
+  done
+fi
+
+# ---- a login shell with a command line: announce it, and report from the EXIT trap ----
+
+if [[ $_flightrec_wanted && -n ${BASH_EXECUTION_STRING-} ]] && builtin shopt -q login_shell; then
+  builtin printf -v FLIGHTREC_PARENT '%08x%08x%08x%08x' "$SRANDOM" "$SRANDOM" "$SRANDOM" "$SRANDOM"
+  _flightrec_begin=${EPOCHREALTIME-} _flightrec_cwd=$PWD
+
+  # A signal ends the shell in the middle of its text, with the status of an earlier command: then
+  # BASH_COMMAND is a command of that text, and at its true end it is the last one of this file.
+  _flightrec_report() {
+    builtin local status=$1
+    if [[ $2 != *_flightrec* && $2 != exit* && ! ($- == *e* && $1 != 0) ]]; then
+      status=unknown
+    fi
+    "$FLIGHTREC_HELPER" report --run "$FLIGHTREC_PARENT" --shell bash --cwd "$_flightrec_cwd" \
+      --begin "$_flightrec_begin" --exit "$status" --pipestatus "${*:3}" \
+      -- "$BASH_EXECUTION_STRING" </dev/null >/dev/null
+  }
+  "$FLIGHTREC_HELPER" report --run "$FLIGHTREC_PARENT" --shell bash -- "$BASH_EXECUTION_STRING" \
+    </dev/null >/dev/null && _flightrec_answer=0 || _flightrec_answer=$?
+  case $_flightrec_answer in
+    0)
+      builtin export FLIGHTREC_PARENT FLIGHTREC_INSIDE=1
+      builtin trap \
+        '{ _flightrec_report "$?" "$BASH_COMMAND" "${PIPESTATUS[@]}"; } 2>/dev/null' EXIT
+      ;;
+    3) builtin unset -v FLIGHTREC_PARENT ;; # an agent's own shell around the model's
+    *) builtin export FLIGHTREC_OFF=1 ;;    # an agent's own work, or private
+  esac
+fi
+
+# ---- a shell that reads its commands from standard input: report each one that fails ----
+
+if [[ $_flightrec_wanted && -z ${BASH_EXECUTION_STRING+x} && ${0##*/} == bash ]]; then
+  # What has a stand-in was reported by it.
+  _flightrec_failed() {
+    builtin local words word
+    builtin read -r -a words <<<"$2"
+    for word in "${words[@]}"; do
+      [[ $word == *=* ]] || break
+    done
+    if [[ ! -e $FLIGHTREC_SHIMS/${word:-/} ]]; then
+      "$FLIGHTREC_HELPER" report --shell bash --exit "$1" --pipestatus "${*:3}" -- "$2" \
+        </dev/null >/dev/null
+    fi
+  }
+  builtin trap '{ _flightrec_failed "$?" "$BASH_COMMAND" "${PIPESTATUS[@]}"; } 2>/dev/null' ERR
+fi
+
+# ---- a shell that the helper runs ----
+
+if [[ -n ${FLIGHTREC_STATUS-} && ${FLIGHTREC_DOOR-} == "$PPID" ]]; then
+  _flightrec_status=$FLIGHTREC_STATUS
+  builtin trap \
+    '{ builtin printf "%s " "$?" "${PIPESTATUS[@]}" >|"$_flightrec_status"; } 2>/dev/null' EXIT
+fi
+builtin unset -v FLIGHTREC_STATUS FLIGHTREC_DOOR FLIGHTREC_PROFILE
+
+# Inside a recorded command no shell needs catching: the person's variables are as they were.
+if [[ -n ${FLIGHTREC_INSIDE-} ]]; then
+  if [[ ${BASH_ENV-} == "${FLIGHTREC_SCRIPTS-}/bash-env.bash" ]]; then
+    BASH_ENV=${FLIGHTREC_BASH_ENV-}
+    [[ $BASH_ENV ]] || builtin unset -v BASH_ENV
+  fi
+  if [[ ${ZDOTDIR-} == "${FLIGHTREC_SCRIPTS-}/zdotdir" ]]; then
+    ZDOTDIR=${FLIGHTREC_ZDOTDIR-}
+    [[ ${FLIGHTREC_ZDOTDIR+x} ]] || builtin unset -v ZDOTDIR
+  fi
+fi
+
+# bash expands the variable's value, and looks for the file nowhere else.
+if [[ -n ${FLIGHTREC_BASH_ENV-} ]]; then
+  builtin eval "_flightrec_file=\"$FLIGHTREC_BASH_ENV\""
+  [[ $_flightrec_file == */* ]] || _flightrec_file=./$_flightrec_file
+  if [[ -e $_flightrec_file ]]; then
+    # shellcheck source=/dev/null # the person's own
+    builtin . "$_flightrec_file"
+  fi
+fi
+
+# A profile may have set PATH anew (Debian's does) or put folders before ours.
+if builtin shopt -q login_shell && [[ -d ${FLIGHTREC_SHIMS-} && :$PATH: != ":$FLIGHTREC_SHIMS:"* ]]; then
+  _flightrec_path=:$PATH:
+  _flightrec_path=${_flightrec_path//":$FLIGHTREC_SHIMS:"/:}
+  _flightrec_path=${_flightrec_path#:}
+  PATH=$FLIGHTREC_SHIMS:${_flightrec_path%:}
+fi
+
+# The last command names us in any case: _flightrec_report looks for that.
+_flightrec_none=()
+case $_flightrec_flags in
+  *v*x* | *x*v*) builtin set -xv "${_flightrec_none[@]}" ;;
+  *x*) builtin set -x "${_flightrec_none[@]}" ;;
+  *v*) builtin set -v "${_flightrec_none[@]}" ;;
+  *) : "$_flightrec_last" ;;
+esac

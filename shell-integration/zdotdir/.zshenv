@@ -1,0 +1,128 @@
+# ZDOTDIR of an agent's run: every zsh reads this first.
+#
+# A zsh that was started by its full path, past our stand-ins, is caught here: it becomes the helper,
+# which runs the same zsh with the same words and sees how it ends. Otherwise the four files of this
+# folder read the person's own, each with ZDOTDIR as the person has it, and then get out of the way.
+# They are read at top level, not in a function: `typeset` in somebody's .zshrc means a global.
+#
+# Names begin with an underscore, so that agents leave them out of their snapshots.
+
+{ _flightrec_flags=$-; builtin set +xv } 2>/dev/null
+
+# ---- the outermost shell with a command line: go round through the helper ----
+
+# Not with -x or -v: /etc/zshenv was traced already and would be once more.
+if [[ -n ${ZSH_EXECUTION_STRING-} && -n ${FLIGHTREC_SESSION-} &&
+      -z ${FLIGHTREC_INSIDE-}${FLIGHTREC_OFF-} && ${FLIGHTREC_DOOR-} != $$ &&
+      ${FLIGHTREC_DOOR-} != $PPID && ${FLIGHTREC_ROOT-} != $$ && -x ${FLIGHTREC_HELPER-} &&
+      $_flightrec_flags != *[xv]* ]]; then
+  () {
+    builtin emulate -L zsh
+    builtin local text= chunk= shell=/proc/self/exe
+    builtin local -a words
+    # The kernel knows the words as they were given: options, $0 and positional parameters.
+    builtin zmodload -F zsh/system b:sysread 2>/dev/null || return 0
+    { while builtin sysread chunk; do text+=$chunk; done } 2>/dev/null </proc/self/cmdline
+    words=("${(@0)${text%$'\0'}}")
+    if (( ${words[(Ie)$ZSH_EXECUTION_STRING]} )); then
+      builtin exec "$FLIGHTREC_HELPER" sh "${shell:A}" "${words[@]}"
+    fi
+  }
+fi
+
+# ---- a shell that the helper runs ----
+
+if [[ -n ${FLIGHTREC_STATUS-} && ${FLIGHTREC_DOOR-} == $PPID ]]; then
+  _flightrec_status=$FLIGHTREC_STATUS
+  builtin trap '{ builtin printf "%s " $? ${pipestatus[@]} >|$_flightrec_status } 2>/dev/null' EXIT
+fi
+builtin unset FLIGHTREC_STATUS FLIGHTREC_DOOR
+
+# Inside a recorded command no shell needs catching: the person's variable is as it was.
+if [[ -n ${FLIGHTREC_INSIDE-} && ${BASH_ENV-} == "${FLIGHTREC_SCRIPTS-}/bash-env.bash" ]]; then
+  if [[ -n ${FLIGHTREC_BASH_ENV-} ]]; then
+    BASH_ENV=$FLIGHTREC_BASH_ENV
+  else
+    builtin unset BASH_ENV
+  fi
+fi
+
+# ---- the person's own files ----
+
+# ZDOTDIR as the person has it, before one of the person's files is read.
+_flightrec_theirs() {
+  if (( ${+_flightrec_zdotdir} )); then
+    builtin typeset -g ZDOTDIR=$_flightrec_zdotdir
+    (( _flightrec_exported )) && builtin typeset -gx ZDOTDIR || builtin typeset -g +x ZDOTDIR
+  else
+    builtin unset ZDOTDIR
+  fi
+}
+
+# The person's file has been read: remember its ZDOTDIR, and go on to our next file ($1), or finish.
+_flightrec_next() {
+  builtin emulate -L zsh
+  if (( ${+ZDOTDIR} )); then
+    builtin typeset -g _flightrec_zdotdir=$ZDOTDIR
+    [[ ${(t)ZDOTDIR} == *export* ]]
+    builtin typeset -g _flightrec_exported=$(( ! $? ))
+  else
+    builtin unset _flightrec_zdotdir
+  fi
+  case $1 in
+    zprofile) [[ -o login ]] ;;
+    zshrc) [[ -o interactive ]] ;;
+    zlogin) [[ -o login ]] ;;
+    *) builtin false ;;
+  esac
+  if (( ! $? )) && [[ -o rcs ]]; then
+    builtin typeset -gx ZDOTDIR=$_flightrec_ours
+    return
+  fi
+  case $1 in
+    zprofile) _flightrec_next zshrc ;;
+    zshrc) _flightrec_next zlogin ;;
+    *) _flightrec_finish ;;
+  esac
+}
+
+_flightrec_finish() {
+  builtin emulate -L zsh
+  # A profile may have set PATH anew or put folders before ours.
+  if [[ ( -o login || -o interactive ) && -d ${FLIGHTREC_SHIMS-} && $path[1] != $FLIGHTREC_SHIMS ]]; then
+    path=("$FLIGHTREC_SHIMS" "${(@)path:#$FLIGHTREC_SHIMS}")
+  fi
+  # Where no command is recorded yet, the shells below have to be caught; an interactive zsh keeps
+  # its history and caches in ZDOTDIR, so it gets its own back in any case.
+  if [[ -z ${FLIGHTREC_INSIDE-} && -n ${FLIGHTREC_SESSION-} && ! -o interactive ]]; then
+    if (( ${+_flightrec_zdotdir} && _flightrec_exported )); then
+      builtin typeset -gx FLIGHTREC_ZDOTDIR=$_flightrec_zdotdir
+    fi
+    builtin typeset -gx ZDOTDIR=$_flightrec_ours
+  else
+    _flightrec_theirs
+  fi
+  builtin unset FLIGHTREC_PROFILE _flightrec_ours _flightrec_zdotdir _flightrec_exported
+  builtin unfunction _flightrec_theirs _flightrec_next _flightrec_finish
+}
+
+_flightrec_ours=${ZDOTDIR-}
+_flightrec_exported=1
+if (( ${+FLIGHTREC_ZDOTDIR} )); then
+  _flightrec_zdotdir=$FLIGHTREC_ZDOTDIR
+fi
+
+_flightrec_theirs
+if [[ -r ${ZDOTDIR:-$HOME}/.zshenv ]]; then
+  builtin source ${ZDOTDIR:-$HOME}/.zshenv
+fi
+_flightrec_next zprofile
+
+{
+  case $_flightrec_flags in
+    (*v*x*|*x*v*) builtin unset _flightrec_flags; builtin set -xv ;;
+    (*x*) builtin unset _flightrec_flags; builtin set -x ;;
+    (*v*) builtin unset _flightrec_flags; builtin set -v ;;
+    (*) builtin unset _flightrec_flags; : '' ;; # $_ is empty in a new zsh
+  esac
+} 2>/dev/null
