@@ -7,7 +7,7 @@ next agent would try them all again. Such a failure is remembered once for each 
 import re
 
 from flightrec.classify import Failure, FailureKind
-from flightrec.generalise import REST, Draft
+from flightrec.generalise import REST, RUNNERS, Draft
 from flightrec.rules import Pattern, Remedy, Scope, Trigger
 
 LESSONS: dict[FailureKind, str] = {
@@ -37,6 +37,14 @@ LESSONS: dict[FailureKind, str] = {
     ),
 }
 
+RUN_ANYTHING = (
+    frozenset(
+        ("", "python", "python3", "node", "deno", "bun", "ruby", "perl", "php", "bash", "sh", "zsh")
+    )
+    | RUNNERS
+)
+"""Programs whose name does not say what they were doing; only a site does."""
+
 LESSON = "lesson"
 """The kind of a rule that offers no command."""
 
@@ -46,10 +54,11 @@ _HOST = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://(?:[^/\s@]{1,64}@)?([\w.-]{1,253
 def lesson_for(failure: Failure) -> Draft | None:
     """Return what is to be remembered of a failure that no command mends, or None."""
     lesson = LESSONS.get(failure.kind)
-    if lesson is None or not failure.program:
+    host = _host(failure)
+    if lesson is None or not (host or failure.program not in RUN_ANYTHING):
         return None
     words: Pattern = (failure.program, *failure.subcommand.split(), REST)
-    trigger = Trigger(failure.kind.value, words, host=_host(failure))
+    trigger = Trigger(failure.kind.value, words, host=host)
     remedy = Remedy(kind=LESSON, lesson=lesson)
     scope = Scope.USER if trigger.host else Scope.PROJECT
     return Draft(trigger, remedy, scope, bound=False, proven=False)
@@ -60,4 +69,5 @@ def _host(failure: Failure) -> str:
     segment = failure.line.segments[failure.segment]
     command = failure.line.text[segment.start : segment.end]
     found = _HOST.search(command) or _HOST.search(failure.run.tail)
-    return found.group(1).lower() if found else ""
+    host = found.group(1).lower() if found else ""
+    return "" if host == "localhost" or host.startswith("127.") else host

@@ -311,6 +311,12 @@ class Rulebook:
         self._changed[rule.id] = rule
         return rule
 
+    def delete(self, rule: Rule) -> None:
+        """Take a rule and all that is known of it out."""
+        self._connection.execute("DELETE FROM rules WHERE id = ?", (rule.id,))
+        self._changed[rule.id] = msgspec.structs.replace(rule, status=Status.ARCHIVED)
+        self._export |= rule.status in _EXPORTED
+
     def take_changes(self) -> Changes:
         """Return what changed since this was called last."""
         rules = tuple(
@@ -382,6 +388,20 @@ class Rulebook:
         """Return the sessions in which a hint still waits for what comes next."""
         rows = self._connection.execute("SELECT DISTINCT session FROM hints WHERE outcome IS NULL")
         return {row[0] for row in rows}
+
+    def last_hinted(self, session: bytes) -> str | None:
+        """Return the rule that was hinted last in a session."""
+        row = self._connection.execute(
+            "SELECT rule_id FROM hints WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
+        ).fetchone()
+        return None if row is None else str(row[0])
+
+    def close_hints_before(self, at_us: int) -> int:
+        """Note that hints shown before this time were ignored; return how many."""
+        cursor = self._connection.execute(
+            "UPDATE hints SET outcome = 'ignored' WHERE outcome IS NULL AND at_us < ?", (at_us,)
+        )
+        return cursor.rowcount
 
     def close_hint(self, row: int, outcome: str) -> None:
         """Note what became of a hint: followed, failed or ignored."""
