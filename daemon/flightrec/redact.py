@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NewType
 
+from flightrec.secret_commands import find_in_command
 from flightrec.secret_text import find_in_text
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ UNREDACTABLE = Safe("‹unredactable›")
 """What stands for a whole text that could not be examined."""
 
 MAX_TEXT = 16 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class RedactedCommand:
@@ -60,7 +62,7 @@ class Redactor:
 def _replace(text: str) -> str:
     pieces = []
     position = 0
-    for start, end, kind, _ in sorted(find_in_text(text)):
+    for start, end, kind, _ in sorted([*find_in_text(text), *find_in_command(text)]):
         if start >= position:
             pieces += [text[position:start], f"‹secret:{kind}›"]
         position = max(position, end)

@@ -39,13 +39,14 @@ class Named(NamedTuple):
     trust: Trust
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the words of a table that is written as text."""
     return frozenset(text.split())
 
 
 _NOUNS = {
     word: Named(kind, trust)
-    for kind, trust, words in (
+    for kind, trust, nouns in (
         ("password", Trust.SURE, "password passwd passw pwd pass pw pswd psw psk userpw"),
         ("password", Trust.SURE, "passwort kennwort senha contrasena parola wachtwoord heslo mdp"),
         ("passphrase", Trust.SURE, "passphrase passcode mnemonic"),
@@ -61,7 +62,7 @@ _NOUNS = {
         ("code", Trust.QUERY, "code ticket"),
         ("session", Trust.QUERY, "session sessionid sessid jsessionid phpsessid sid"),
     )
-    for word in words.split()
+    for word in nouns.split()
 }
 
 _ENDINGS = (
@@ -75,13 +76,13 @@ _ENDINGS = (
 )
 """Words written together: ``pgpassword``, ``authtoken``, ``clientsecret``."""
 
-_ENGLISH = _words("""
+_ENGLISH = words("""
     allpass bandpass bypass compass encompass fastpass highpass keepass lastpass lowpass multipass
     onepass overpass proxypass surpass trespass twopass underpass
 """)
 """Words that end like a password and are none."""
 
-_KEY_OF = _words("""
+_KEY_OF = words("""
     access account admin aes api app application auth client cipher consumer crypt crypto data
     deploy encrypt encryption fernet function functions hmac ingest ingestion install integration
     join jwt licence license master merchant personal preshared private read recovery rest root
@@ -95,7 +96,7 @@ _JOINED_KEY = re.compile(
     r"secret|service|session|shared|signing|storage|subscription)keys?\Z"
 )
 
-_NO_SECRET_AFTER = _words("""
+_NO_SECRET_AFTER = words("""
     age alg algo algorithm app arn attempts audience backend board budget cache change chars class
     classes cmd column command config cost count counter created days description dir directory
     enabled endpoint engine env error exp expiration expired expires expiry fd field file filename
@@ -108,7 +109,7 @@ _NO_SECRET_AFTER = _words("""
     user username valid validation validator var variable version view window word words workers
 """)
 
-_NO_SECRET_BEFORE = _words("""
+_NO_SECRET_BEFORE = words("""
     allow arrow ask avg bad batch bos cache cached can cls completion context continuation delete
     disable drop dry enable end eos export final foreign forgot gen generate generated generation
     get has host hot idempotency image import input invalid is last list mask max min missing new
@@ -116,10 +117,10 @@ _NO_SECRET_BEFORE = _words("""
     public recv require required reset resume revoke rotate row sep show skip sort special starting
     stop sync tests total unexpected unk unknown unset use used valid verify with without
 """)
-_STILL_A_PASSWORD = _words("new next host cache final end last get root")
+_STILL_A_PASSWORD = words("new next host cache final end last get root")
 """Of the words above, those that leave a password one: ``--new-password``, ``CACHE_PASSWORD``."""
 
-_DERIVED = _words("hash digest base prod dev staging test live")
+_DERIVED = words("hash digest base prod dev staging test live")
 """Words that leave what stands before them as it is: ``PASSWORD_HASH``, ``SECRET_KEY_BASE``."""
 
 _PARTS = re.compile(r"[A-Z]{1,64}(?![a-z])|[A-Z]?[a-z]{1,64}")
@@ -173,21 +174,21 @@ _REFERENCE = re.compile(
 )
 """A pointer to where a value is kept, or a mask over it."""
 
-_EXAMPLE = _words("""
+_EXAMPLE = words("""
     apikey auth censored changeit changeme code cookie credential credentials example filtered
     fixme hash here hidden jwt key keys masked mypassword mysecret mytoken otp pass passcode
     passphrase passwd password passwords pat pin placeholder pswd pw pwd redacted removed secret
     secrets string text todo token tokens value xxx yourpassword yours yoursecret yourtoken
 """)
-_FILLER = _words("""
+_FILLER = words("""
     a access account admin an and any api app application aws azure base bearer change client
     consumer current database db default docker dummy encoded encrypted fake file for from gcp
-    generated github gitlab goes google hex host id in insert is it me my name new npm of old one
-    openai or our own paste personal private public put random real refresh root sample server
-    service session some storage strong super the this to try type url use user username very with
-    word your
+    generated github gitlab goes google hex host id in insert is it lm me my name new npm nt of
+    old one openai or our own paste personal private public put random real refresh root sample
+    server service session some storage strong super the this to try type url use user username
+    very with word your
 """)
-_NOTHING = _words("""
+_NOTHING = words("""
     accepted always any array auto basic bearer bool boolean bytes can cannot default denied dict
     digest disabled empty enabled enum env expired failed false file float has incorrect inherit
     int integer invalid is list missing must negotiate never nil no none not ntlm null number n

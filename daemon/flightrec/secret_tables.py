@@ -292,3 +292,338 @@ VENDORS: Final = (
     Vendor("zuplo", "zpka_", r"zpka_\w{30,100}"),
     Vendor("svix", "testsk_ sk_", r"^(?:test)?sk_[A-Za-z0-9]{40,60}\.(?:eu|us|ca|au|in)$"),
 )  # fmt: skip
+
+
+class Program(NamedTuple):
+    """Where some programs take secrets on their command lines.
+
+    The row holds for each of ``names``, if the words of ``subcommand`` come in this order among
+    the arguments. ``places``, in words:
+
+    - ``-p``: the option's value, be it the next word, behind ``=`` or glued to a single letter
+    - ``-p.``: only what is glued: ``-pSECRET``
+    - ``-u:``: the option's value is ``user:SECRET``; also with ``%``, ``,``, ``/`` or ``=``
+    - ``-pass>``: the option's value is ``pass:SECRET``; other sources (``file:``) are none
+    - ``-b~``: the option's value is cookies
+    - ``--password!``: tells no secret with this program, or takes no value
+    - ``-m_``: takes a value that is none of the plain words
+    - ``1``, ``-1``: that plain word after the subcommand, from the front or the back
+    - ``1?``: the same if it looks random
+    - ``:``, ``@``, ``/``, ``=``: plain words of the form ``user:SECRET``, ``user:SECRET@host``,
+      ``user/SECRET@place``, ``name=SECRET``
+    - ``<``: standard input; ``<:``: its lines are ``user:SECRET``
+    - ``--``: what follows the first plain word belongs to another program
+
+    ``place&--option`` holds only where that option is given.
+    """
+
+    names: str
+    subcommand: str
+    places: str
+
+
+PROGRAMS: Final = (
+    # databases and queues
+    Program(
+        "mysql mysqldump mysqladmin mysqlimport mysqlcheck mysqlshow mysqlslap mysqlbinlog"
+        " mysqlpump mysql_upgrade mariadb mariadb-dump mariadb-admin mariadb-check mariadb-import"
+        " mytop xtrabackup mariabackup",
+        "",
+        "-p. --password!",
+    ),
+    Program("mysqladmin mariadb-admin", "password", "1"),
+    Program("mycli mydumper myloader mysqlsh pt-query-digest pt-table-checksum", "", "-p"),
+    Program(
+        "psql pg_dump pg_dumpall pg_restore createdb dropdb createuser dropuser vacuumdb reindexdb"
+        " clusterdb pg_basebackup pgbench pg_isready pgcli",
+        "",
+        "--password!",
+    ),
+    Program("mongo mongosh mongodump mongorestore mongoexport mongoimport", "", "-p"),
+    Program("mongostat mongotop mongofiles", "", "-p"),
+    Program("redis-cli valkey-cli keydb-cli redis-benchmark valkey-benchmark", "", "-a --pass"),
+    Program("redis-cli valkey-cli keydb-cli", "auth", "-1"),
+    Program("redis-cli valkey-cli keydb-cli", "AUTH", "-1"),
+    Program("redis-server valkey-server", "", "--requirepass --masterauth"),
+    Program("cqlsh cassandra-cli", "", "-p"),
+    Program("nodetool", "", "-pw"),
+    Program("influx", "", "-t -p"),
+    Program("sqlcmd bcp osql tsql sqsh mssql-cli", "", "-P"),
+    Program("sqlplus sqlldr exp imp expdp impdp rman sqlcl", "", "/"),
+    Program("snowsql", "", "-p"),
+    Program("cypher-shell", "", "-p"),
+    Program("neo4j-admin", "set-initial-password", "-1"),
+    Program("couchbase-cli cbbackup cbrestore cbq cbimport cbexport cbbackupmgr", "", "-p"),
+    Program("beeline hive presto trino tsh", "", "--password!"),
+    Program("beeline", "", "-p"),
+    Program("rabbitmqctl", "add_user", "2"),
+    Program("rabbitmqctl", "change_password", "2"),
+    Program("rabbitmqctl", "authenticate_user", "2"),
+    Program("rabbitmqadmin", "", "-p"),
+    Program("elasticsearch-users", "", "-p"),
+    Program("elasticsearch-keystore opensearch-keystore", "add", "<&--stdin <&-x"),
+    Program("mosquitto_pub mosquitto_sub mosquitto_rr", "", "-P --pw"),
+    Program("mosquitto_passwd", "", "3"),
+    Program(
+        "ldapsearch ldapadd ldapmodify ldapdelete ldapmodrdn ldapcompare ldapwhoami ldapexop",
+        "",
+        "-w --bindPassword",
+    ),
+    Program("ldappasswd", "", "-w -s -a"),
+    Program("slappasswd", "", "-s"),
+    # the web
+    Program(
+        "curl curlie",
+        "",
+        "-u: --user: -U: --proxy-user: -E: --cert: --proxy-cert: -b~ --cookie~ --pass --proxy-pass"
+        " --oauth2-bearer --tlspassword --key!",
+    ),
+    Program("wget wget2", "", "--http-passwd --proxy-passwd --ask-password!"),
+    Program("http https httpie xh xhs", "", "-a: --auth:"),
+    Program("lwp-request GET POST HEAD", "", "-C:"),
+    Program("aria2c", "", "--http-passwd --ftp-passwd --all-proxy-passwd --rpc-secret"),
+    Program("lftp", "", "-u,"),
+    Program("ncftp ncftpget ncftpput ncftpls", "", "-p"),
+    Program("ab", "", "-A: -P: -C~"),
+    Program("hey", "", "-a:"),
+    Program("nikto", "", "-id:"),
+    Program("sqlmap", "", "--auth-cred: --cookie~ --proxy-cred:"),
+    Program("gobuster feroxbuster ffuf wfuzz", "", "-P --cookies~ -b~ --basic:"),
+    Program("youtube-dl yt-dlp gallery-dl svtplay-dl instaloader", "", "-p -2"),
+    Program("nhentai", "", "--cookie~ -c~"),
+    Program("chisel", "", "--auth:"),
+    Program("gotty ttyd", "", "-c: --credential:"),
+    Program("rclone", "", "--user! --pass"),
+    Program("rclone", "obscure", "1 <"),
+    # containers and clouds
+    Program(
+        "docker podman nerdctl buildah skopeo oras helm regctl crane cosign docker-compose",
+        "login",
+        "-p --password <&--password-stdin",
+    ),
+    Program("docker podman", "secret create", "<"),
+    Program("docker podman nerdctl docker-compose", "", "--secret!"),
+    Program("docker", "swarm join", "--token"),
+    Program("skopeo buildah podman", "", "--creds: --src-creds: --dest-creds:"),
+    Program("ctr nerdctl", "image pull", "-u:"),
+    Program("kubectl oc kubecolor microk8s.kubectl", "create secret", "--from-literal= --secret!"),
+    Program("kubectl oc", "create token", "--token!"),
+    Program("oc", "login", "-p"),
+    Program("k3s rke2", "agent", "-t"),
+    Program("az", "login", "-p"),
+    Program("az", "acr login", "-p"),
+    Program("az", "keyvault secret set", "--value"),
+    Program("az", "", "--secret! --name_ -n_"),
+    Program("aws", "", "--key! --starting-token! --next-token! --client-request-token!"),
+    Program("aws", "ssm put-parameter", "--value"),
+    Program("aws", "sts", "--token-code"),
+    Program("gcloud", "", "--secret! --key!"),
+    Program("gcloud", "secrets", "<&--data-file=-"),
+    Program("ibmcloud", "login", "-p --apikey"),
+    Program("doctl flyctl vercel", "", "-t"),
+    Program("netlify", "", "--auth"),
+    Program("fly flyctl", "secrets set", "="),
+    Program("wrangler", "secret put", "<"),
+    Program("cloudflared", "service install", "-1"),
+    Program("pulumi", "config set", "-1?&--secret <&--secret"),
+    Program("vault bao", "login", "1? <"),
+    Program("vault bao", "kv put", "="),
+    Program("vault bao", "kv patch", "="),
+    Program("vault bao", "operator unseal", "1"),
+    Program("vault bao", "unwrap", "1"),
+    Program("vault bao", "token lookup", "1"),
+    Program("vault bao", "token revoke", "1?"),
+    Program("consul nomad", "", "-token"),
+    Program("doppler infisical", "secrets set", "="),
+    Program("doppler", "", "-t"),
+    Program("k8sec", "set", "="),
+    Program("tailscale headscale netbird", "", "--authkey --auth-key --setup-key"),
+    Program("netbird", "up", "-k"),
+    Program("ngrok", "authtoken", "1"),
+    Program("ngrok", "config add-authtoken", "1"),
+    Program("ngrok", "config add-api-key", "1"),
+    Program("expose pagekite", "token", "1"),
+    Program("zrok", "enable", "1"),
+    Program("zrok", "access private", "1"),
+    Program("mc mcli", "alias set", "3 4"),
+    Program("mc mcli", "config host add", "3 4"),
+    Program("mc mcli", "admin user add", "3"),
+    Program("ossutil ossutil64 obsutil coscmd", "config", "-k -s"),
+    Program("spark", "register", "1"),
+    # code hosts, packages and builds
+    Program("gh", "auth login", "<&--with-token"),
+    Program("gh", "secret set", "-b --body <"),
+    Program("gh", "", "--with-token! --secret!"),
+    Program("glab", "auth login", "-t <&--stdin"),
+    Program("tea", "login", "-t"),
+    Program("travis", "login", "-g"),
+    Program("gitlab-runner", "register", "-r -t"),
+    Program("jenkins-cli jenkins-cli.jar", "", "-auth:"),
+    Program("npm pnpm yarn", "", "--otp --auth! --auth-type!"),
+    Program("twine", "upload", "-p"),
+    Program("poetry uv flit hatch", "publish", "-p -t -a"),
+    Program("poetry", "config", "2? 3"),
+    Program("cargo", "login", "1 <"),
+    Program("dotnet nuget", "push", "-k --api-key -ApiKey"),
+    Program("dotnet", "nuget", "-p"),
+    Program("nuget", "setapikey", "1"),
+    Program("choco", "", "-k"),
+    Program("composer", "config", "3? 2?"),
+    Program("bundle", "config", "-1:"),
+    Program("anaconda", "", "-t"),
+    Program("p4", "", "-P"),
+    Program("snyk", "auth", "1"),
+    Program("sonar-scanner", "", "-Dsonar.login"),
+    Program("cs coursier", "", "--credentials:"),
+    Program("exercism", "configure", "-t"),
+    Program("pio platformio", "account", "-p"),
+    Program("xcrun altool notarytool", "", "-p --password"),
+    Program("signtool signtool.exe", "", "/p"),
+    Program("osslsigncode", "", "-pass"),
+    Program("apksigner", "", "--ks-pass> --key-pass>"),
+    # keys, archives and documents
+    Program("openssl", "", "-pass> -passin> -passout> -srppass -psk <&stdin"),
+    Program("openssl", "enc", "-k -K"),
+    Program("openssl", "passwd", "-1 -salt_ -in_ <&-stdin"),
+    Program(
+        "keytool jarsigner",
+        "",
+        "-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass -new",
+    ),
+    Program("ssh-keygen", "", "-N -P"),
+    Program("puttygen", "", "-N"),
+    Program("sshpass", "", "-p --"),
+    Program("plink pscp psftp putty", "", "-pw"),
+    Program("gpg gpg2 gpgsm", "", "--passphrase <&--passphrase-fd"),
+    Program("gpg-preset-passphrase", "", "-P"),
+    Program("age rage", "", "--passphrase!"),
+    Program("zip unzip zipcloak zipnote", "", "-P"),
+    Program("7z 7za 7zr 7zz p7zip rar unrar", "", "-p. -hp."),
+    Program("zpaq", "", "-key -k"),
+    Program("unar lsar", "", "-p -password"),
+    Program(
+        "pdfinfo pdftotext pdftoppm pdfimages pdffonts pdfdetach pdftohtml pdftops pdftocairo"
+        " pdfseparate pdfunite",
+        "",
+        "-upw -opw",
+    ),
+    Program("pdftk", "", "input_pw owner_pw user_pw"),
+    Program("qpdf", "--encrypt", "1 2"),
+    Program("mupdf mutool mupdf-gl mupdf-x11", "", "-p"),
+    Program("zathura", "", "-w"),
+    Program("steghide stegseek", "", "-p --passphrase"),
+    Program("ccrypt ccencrypt ccdecrypt ccat", "", "-K --key"),
+    Program("mcrypt mdecrypt cryptcat", "", "-k"),
+    Program("aescrypt", "", "-p"),
+    Program("veracrypt truecrypt", "", "-p"),
+    Program("cryptsetup", "", "<"),
+    Program("encfs gocryptfs", "", "<"),
+    Program("flask-unsign jwt", "", "-S --secret"),
+    Program("ansible-vault", "encrypt_string", "1 --name_ -n_ <"),
+    Program("ansible ansible-playbook", "", "--ask-vault-pass!"),
+    Program("argon2 grub-mkpasswd-pbkdf2", "", "<"),
+    Program("mkpasswd", "", "-1 -m_ --method_ -S_ --salt_ <&-s <&--stdin"),
+    Program("htpasswd htdbm", "", "-1&-b <&-i"),
+    Program(
+        "ykman pkcs11-tool pkcs15-tool pkcs15-init yubico-piv-tool", "", "-p -P --pin --so-pin"
+    ),
+    Program("ykman", "", "--new-pin --puk --new-puk --management-key --new-management-key"),
+    Program("tpm2_createprimary tpm2_create tpm2_unseal tpm2_load", "", "-p -P"),
+    Program("pk12util", "", "-W -K"),
+    Program("bw", "unlock", "1"),
+    Program("bw", "login", "2 --code"),
+    Program("bw", "", "--session"),
+    Program("pass passage gopass", "insert", "<"),
+    Program("keepassxc-cli", "", "<"),
+    Program("lpass", "", "--password!"),
+    Program("secret-tool", "store", "<"),
+    Program("kwallet-query", "", "<&-w"),
+    Program("security", "add-generic-password", "-w"),
+    Program("security", "add-internet-password", "-w"),
+    Program("security", "unlock-keychain", "-p"),
+    Program("security", "create-keychain", "-p"),
+    Program("security", "set-key-partition-list", "-k"),
+    Program("security", "import", "-P"),
+    # systems and networks
+    Program("sudo doas", "", "<&-S <&--stdin --"),
+    Program("su", "", "<&-c --"),
+    Program("chpasswd newusers", "", "<:"),
+    Program("passwd", "", "<"),
+    Program("smbpasswd", "", "<&-s"),
+    Program("useradd usermod groupadd groupmod", "", "-p"),
+    Program("systemd-firstboot", "", "--root-password --root-password-hashed"),
+    Program("virt-sysprep virt-customize virt-builder", "", "--root-password> --password:"),
+    Program("systemd-ask-password systemd-creds", "", "<"),
+    Program("smbclient smbget smbcacls smbcquotas smbtree rpcclient net winexe wmic", "", "-U%"),
+    Program("net", "user", "2?"),
+    Program("net", "use", "2?"),
+    Program("samba-tool", "", "-U% --adminpass --newpassword"),
+    Program("samba-tool", "user create", "2"),
+    Program("samba-tool", "user add", "2"),
+    Program("kinit", "", "<"),
+    Program("kadmin kadmin.local", "", "-w -pw"),
+    Program("ipa-client-install ipa-server-install", "", "-w -p_ -a"),
+    Program("realm adcli", "join", "<&--stdin-password <"),
+    Program("nmcli", "", "password psk wifi-sec.psk 802-11-wireless-security.psk 802-1x.password"),
+    Program("wpa_passphrase", "", "2 <"),
+    Program("wpa_cli", "set_network", "3?"),
+    Program("iwctl", "", "--passphrase -P"),
+    Program("iwconfig", "", "key"),
+    Program("create_ap", "", "-1?"),
+    Program("networksetup", "-setairportnetwork", "2"),
+    Program("openconnect openfortivpn", "", "-p <&--passwd-on-stdin"),
+    Program("ipmitool", "", "-P"),
+    Program("ipmi-power ipmi-sensors ipmipower racadm", "", "-p"),
+    Program("snmpget snmpwalk snmpset snmpbulkget snmpbulkwalk snmptrap snmptable", "", "-A -X"),
+    Program("fs_cli", "", "-p"),
+    Program("x11vnc", "", "-passwd"),
+    Program("krdpserver vncdo rdesktop mcrcon", "", "-p"),
+    Program("xfreerdp xfreerdp3 wlfreerdp sdl-freerdp", "", "/p /pth /gp -p"),
+    Program("swaks", "", "-ap --auth-password"),
+    Program("sendemail sendEmail", "", "-xp"),
+    Program("imapsync", "", "--password1 --password2"),
+    Program("transmission-remote", "", "-n: --auth:"),
+    Program("transmission-daemon", "", "-v"),
+    Program("steamcmd steamcmd.sh", "+login", "2"),
+    Program("openttd", "", "-p -P"),
+    Program("bitcoin-cli litecoin-cli dogecoin-cli", "walletpassphrase", "1"),
+    Program("twurl", "authorize", "-s"),
+    Program("croc", "", "-1? --code"),
+    Program("ffsend", "", "-p"),
+    Program("grafana grafana-cli", "reset-admin-password", "-1"),
+    Program("wp", "", "--dbpass --admin_password --user_pass"),
+    Program("drush", "user:password", "2"),
+    # testing of networks
+    Program(
+        "nxc netexec crackmapexec cme evil-winrm",
+        "",
+        "-p -H",
+    ),
+    Program(
+        "smbmap enum4linux enum4linux-ng bloodhound-python ldapdomaindump certipy kerbrute medusa"
+        " hydra ncrack patator bloodyAD",
+        "",
+        "-p --hashes",
+    ),
+    Program(
+        "GetADUsers.py GetADComputers.py GetNPUsers.py GetUserSPNs.py mssqlclient.py psexec.py"
+        " reg.py sambaPipe.py smbclient.py secretsdump.py wmiexec.py smbexec.py atexec.py"
+        " dcomexec.py lookupsid.py getTGT.py getST.py getPac.py rpcdump.py samrdump.py services.py"
+        " addcomputer.py netview.py findDelegation.py rbcd.py owneredit.py dacledit.py wmiquery.py"
+        " changepasswd.py wmipersist.py mqtt_check.py smbpasswd.py goldenPac.py raiseChild.py"
+        " rpcmap.py dpapi.py esentutl.py ticketer.py ntlmrelayx.py tstool.py",
+        "",
+        ": @ -hashes -aesKey -computer-pass -newpass",
+    ),
+)
+
+LAUNCHERS: Final = (
+    "docker podman nerdctl docker-compose lxc incus vagrant multipass kubectl oc k3s ssh mosh"
+    " autossh sshpass xargs parallel find fd watch entr java npx pnpx bunx bun yarn pnpm npm uv uvx"
+    " pipx poetry pipenv rye hatch conda mamba micromamba python python3 php ruby bundle perl node"
+    " deno nix nix-shell devbox direnv op doppler infisical chamber aws-vault su runuser"
+    " systemd-run script tmux screen strace ltrace gdb valgrind perf hyperfine chroot nsenter"
+    " unshare firejail bwrap toolbox distrobox flatpak snap wsl busybox bash sh zsh dash ksh fish"
+    " eval ansible proxychains proxychains4 torsocks torify flock retry make just task"
+)
+"""Programs among whose arguments the command of another one may stand."""
