@@ -205,7 +205,7 @@ _SUBCOMMANDS = (
     _row(K.UNKNOWN_SUBCOMMAND, "", "invalid choice", r"^(?:error: \(\S+\) )?invalid choice: QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "is unknown, try", r"^object QUOTED is unknown"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "unknown lifecycle phase", r"unknown lifecycle phase QUOTED"),
-    _row(K.UNKNOWN_SUBCOMMAND, "", "no goals have been specified"),
+    _row(K.ARGUMENT_COUNT, "", "no goals have been specified"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "resource type", r"have a resource type QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "executable matching command", r"no executable found matching command \"\w+-(?P<name>[\w-]+)\""),
     _row(K.UNKNOWN_SUBCOMMAND, "task", "no rule to make target", r"no rule to make target QUOTED\.  ?stop"),

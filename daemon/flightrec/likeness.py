@@ -37,6 +37,13 @@ def _exchanged(wrong: str, right: str, distance: int) -> bool:
     return len(wrong) < 5 * distance
 
 
+def is_near(wrong: str, right: str) -> bool:
+    """Whether two words are near enough, where the error has said already which one is wrong."""
+    longest = max(len(wrong), len(right))
+    allowed = 1 if longest <= 5 else 2 if longest <= 8 else 3
+    return longest > 2 and OSA.distance(wrong.lower(), right.lower()) <= allowed
+
+
 def is_like(wrong: str, right: str) -> bool:
     """Whether ``right`` is a misspelling or a longer or shorter form of ``wrong``."""
     if is_typo(wrong, right):

@@ -19,7 +19,9 @@ from flightrec.ingest import CommandRun
 from flightrec.invocation import Invocation, invocations
 from flightrec.redact import PLACEHOLDER
 from flightrec.remedies import (
+    BY_KIND,
     BY_NAME,
+    BY_WORLD,
     NONE,
     Step,
     changes_environment,
@@ -33,7 +35,7 @@ from flightrec.remedy_tables import (
     MENDING_RUNS,
     PRIVILEGE_KINDS,
 )
-from flightrec.replacements import Attempt, is_correction
+from flightrec.replacements import Attempt, is_correction, prose
 from flightrec.shell_words import CommandLine
 
 __all__ = [
@@ -330,13 +332,14 @@ class _Pairing:
 
     def _steps_of(
         self, run: CommandRun, line: CommandLine, end: int, before: set[str]
-    ) -> Iterable[Step]:
+    ) -> list[Step]:
         parts = invocations(line)
+        steps: list[Step] = []
         for i in range(end):
             segment = line.segments[i]
             background = i < len(line.operators) and line.operators[i].text == "&"
             background = background or (line.background and i == len(line.segments) - 1)
-            yield Step(
+            step = Step(
                 run=run,
                 segment=segment,
                 invocation=parts[i],
@@ -345,6 +348,8 @@ class _Pairing:
                 background=background,
                 repeated=self._key(segment) in before,
             )
+            steps.append(step)
+        return steps
 
     @staticmethod
     def _key(segment: object) -> str:
@@ -363,6 +368,7 @@ class _Pairing:
             later=later,
             change=change,
             output=self.output,
+            prose=prose(self.output),
             same_chain=self._same_chain(index),
             failed_text=self.failure.line.core_text(self.failure.segment),
             later_text=self.passed.line.core_text(index),
@@ -372,13 +378,16 @@ class _Pairing:
         if is_correction(attempt):
             return self._make(index, RecoveryKind.REPLACE, self._runs_of(self._made(later, index)))
         if self._nearly_the_same(later, change):
-            return self._prepared(index, least=BY_NAME)
+            return self._prepared(index, least=BY_WORLD if index else BY_NAME)
         return None
 
     def _prepares(self, later: Invocation, index: int) -> bool:
         """Whether the other command is what mends such an error before the failed one is tried."""
         if later.subcommand == self.failed.subcommand:
             return False
+        if later.name != self.failed.name:
+            step = self._steps_of(self.passed.run, self.passed.line, index + 1, set())[index]
+            return closeness(self.failure, step, self.output) > BY_KIND
         pattern = MENDING_RUNS.get(self.failure.kind)
         return pattern is not None and bool(
             pattern.match(self._key(self.passed.line.segments[index]))

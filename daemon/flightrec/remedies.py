@@ -232,8 +232,10 @@ def _creation_closeness(failure: Failure, step: Step) -> int:
     creates = step.invocation.name in _CREATORS or failure.kind in (K.PERMISSION, K.NOT_EXECUTABLE)
     paths = list(step.invocation.words) if creates else []
     paths += [r.target.text for r in step.segment.redirections if r.operator in (">", ">>")]
-    named = [n for n in failure.named if n] or list(_operands(failure))
-    return BY_NAME if any(_leads_to(p, n) for p in paths for n in named) else NONE
+    operands = _operands(failure)
+    if any(_leads_to(p, n) for p in paths for n in failure.named or operands):
+        return BY_NAME
+    return BY_WORLD if any(_leads_to(p, n) for p in paths for n in operands) else NONE
 
 
 def _operands(failure: Failure) -> tuple[str, ...]:

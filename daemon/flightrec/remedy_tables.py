@@ -488,6 +488,9 @@ PRIVILEGE_KINDS = frozenset(
 )  # fmt: skip
 """Kinds that another user's rights can mend."""
 
+SCRIPT_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun", "composer"))
+"""Tools in which a project's own script is called through ``run``."""
+
 SYNONYMS: tuple[frozenset[str], ...] = tuple(
     frozenset(group.split())
     for group in (

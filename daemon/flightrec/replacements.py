@@ -6,15 +6,15 @@ or the change must be what the error suggests, or what this kind of error calls 
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from flightrec.change import Change
 from flightrec.classify import Failure
 from flightrec.failure_kinds import FailureKind, K
 from flightrec.invocation import INFORMATION_WORDS, PYTHON, Invocation
-from flightrec.likeness import is_like, is_path_typo, is_typo
-from flightrec.remedy_tables import OPTIONS_THAT_MEND, SAME_PURPOSE, SYNONYMS
+from flightrec.likeness import is_like, is_near, is_path_typo, is_typo
+from flightrec.remedy_tables import OPTIONS_THAT_MEND, SAME_PURPOSE, SCRIPT_RUNNERS, SYNONYMS
 
 _SHELL_CHARACTERS = re.compile(r"[\[\]*?(){}!&;|<>$#~^]")
 _EVERYDAY = frozenset(("the", "and", "for", "not", "with", "run", "use", "file", "a", "to", "of"))
@@ -24,8 +24,8 @@ _EVERYDAY = frozenset(("the", "and", "for", "not", "with", "run", "use", "file",
 class Attempt:
     """A failed command and a later one that passed, side by side.
 
-    ``output`` is what the failed one printed, plain; ``same_chain`` tells that the lines around the
-    two are the same but for these segments.
+    ``output`` is what the failed one printed, plain, ``prose`` the same without its list of options;
+    ``same_chain`` tells that the lines around the two are the same but for these segments.
     """
 
     failure: Failure
@@ -33,6 +33,7 @@ class Attempt:
     later: Invocation
     change: Change
     output: str
+    prose: str
     same_chain: bool
     failed_text: str
     later_text: str
@@ -72,12 +73,12 @@ def another_program(attempt: Attempt) -> bool:
         return False
     if failed.name == later.name:  # npx tool, python -m tool, ~/bin/tool
         return failed.program != later.program and (_alike(attempt) or later.words == failed.words)
+    if _joined(failed.program, failed.words) == _joined(later.program, later.words):
+        return True  # docker-compose up, docker compose up
     if later.asks_information and failed.asks_information:
         return is_typo(missing, later.program) and not _same_purpose(missing, later.name)
     if later.asks_information:
         return False
-    if _joined(failed.program, failed.words) == _joined(later.program, later.words):
-        return True  # docker-compose up, docker compose up
     if is_typo(missing, later.program):
         return _alike(attempt) or _second_word_corrected(attempt)
     if _same_purpose(missing, later.name) or _same_purpose(missing, later.program):
@@ -129,43 +130,63 @@ def _same_subject(attempt: Attempt) -> bool:
 def word_corrected(attempt: Attempt) -> bool:
     """The word that the error names, replaced by what was meant; the rest much the same."""
     change = attempt.change
-    if attempt.failed.name != attempt.later.name or not attempt.failure.named:
+    if attempt.failed.name != attempt.later.name:
         return False
     named = [name for name in attempt.failure.named if name in attempt.failed.words]
+    named = named or attempt.failed.subcommand.split()[-1:]
     wrong = [w for w in change.removed if w in named]
     if not wrong:
         return _word_put_before(attempt, named)
     rest = [w for w in change.removed if w not in wrong]
     if len(rest) > max(1, len(change.kept)):
         return False
-    for right in change.added:
-        if right in INFORMATION_WORDS and "help" not in wrong:
-            continue
-        if any(is_like(w, right) or _is_synonym(w, right, attempt) for w in wrong):
-            return True
-        if _is_proposed(right, attempt.output) and not rest:
-            return True
-    # Otherwise only a line that is the same in all but the word that the error names.
-    return (
-        len(change.added) == len(wrong) == 1
-        and not rest
-        and len([w for w in change.kept if not w.startswith("-")])
-        > len(attempt.failed.subcommand.split()) - 1
+    added = [w for w in change.added if w not in INFORMATION_WORDS or "help" in wrong]
+    return any(_is_meant(w, right, rest, attempt) for w in wrong for right in added)
+
+
+def _is_meant(wrong: str, right: str, rest: Sequence[str], attempt: Attempt) -> bool:
+    """Whether a word is what was meant by the one that the error names."""
+    if is_like(wrong, right) or _is_synonym(wrong, right, attempt):
+        return True
+    if rest or right.startswith("-"):
+        return False
+    meant = meant_words(attempt.output)
+    if meant:
+        return right in meant
+    # Nothing is proposed: then only a word that is near, or a line that is the same in all else.
+    return is_near(wrong, right) or (
+        len(attempt.change.added) == 1
         and bool(_operands_kept(attempt))
         and attempt.failed.subcommand.split()[:1] != attempt.later.subcommand.split()[:1]
     )
 
 
-def _word_put_before(attempt: Attempt, named: list[str]) -> bool:
-    """``npm build`` → ``npm run build``: the named word was right and something was missing."""
+def _word_put_before(attempt: Attempt, named: Sequence[str]) -> bool:
+    """``npm build`` → ``npm run build``, ``systemctl web start`` → ``systemctl start web``."""
     change = attempt.change
-    return (
-        bool(named)
-        and not change.removed
-        and 0 < len(change.added) <= 2
-        and any(_is_proposed(f"{attempt.later.program} {w}", attempt.output) or
-                f"{w} {n}" in attempt.output for w in change.added for n in named)
-    )  # fmt: skip
+    if change.removed or not named:
+        return False
+    if not change.added:
+        return change.moved
+    if attempt.failed.name in SCRIPT_RUNNERS and change.added in (("run",), ("run-script",)):
+        return True
+    return len(change.added) <= 2 and any(
+        f"{word} {name}" in attempt.output for word in change.added for name in named
+    )
+
+
+_MEANT = re.compile(
+    r"(?i)(?:did you mean|most similar|similar commands?|similar choices?|maybe you meant|perhaps you"
+    r"|closest|meinten sie|vouliez-vous|quisiste decir|ähnlich|ressemblant)"
+)
+
+
+def meant_words(output: str) -> frozenset[str]:
+    """Return the words that an error proposes after a ``did you mean`` of its own."""
+    match = _MEANT.search(output)
+    if match is None:
+        return frozenset()
+    return frozenset(re.findall(r"[\w.:/@+-]{2,60}", output[match.end() : match.end() + 400]))
 
 
 def _operands_kept(attempt: Attempt) -> set[str]:
@@ -184,6 +205,25 @@ def _is_proposed(word: str, output: str) -> bool:
         return False
     pattern = rf"(?<![\w-]){re.escape(word)}(?![\w-])"
     return re.search(pattern, output) is not None
+
+
+def slip_corrected(attempt: Attempt) -> bool:
+    """A slip in one word, where the error shows its usage instead of naming the word."""
+    change = attempt.change
+    if attempt.failed.name != attempt.later.name or not change.removed or change.moved:
+        return False
+    slips = [w for w in change.removed if any(_is_clear_slip(w, a) for a in change.added)]
+    if not slips:
+        return False
+    if attempt.failure.kind is K.OTHER:
+        of_command = set(attempt.failed.subcommand.split())
+        return len(change.removed) == len(change.added) == 1 and of_command >= set(slips)
+    return len(change.removed) <= 2
+
+
+def _is_clear_slip(wrong: str, right: str) -> bool:
+    bare, meant = wrong.strip("-"), right.strip("-")
+    return len(bare) > 3 and is_typo(bare, meant)
 
 
 def option_corrected(attempt: Attempt) -> bool:
@@ -356,6 +396,8 @@ def _letters_added(change: Change) -> list[str]:
 def suggested(attempt: Attempt) -> bool:
     """Something that the error's own text proposes was put in, and nothing else of weight changed."""
     change = attempt.change
+    if spelled_out(attempt):
+        return True
     if attempt.later.asks_information or attempt.failed.asks_information:
         return False
     if attempt.failed.name != attempt.later.name:
@@ -368,15 +410,42 @@ def suggested(attempt: Attempt) -> bool:
     return len(rest) <= 1 and _keeps_the_point(attempt)
 
 
+def spelled_out(attempt: Attempt) -> bool:
+    """The error holds the very command that was run then, word for word."""
+    text = attempt.later_text
+    if text == attempt.failed_text or len(attempt.later.words) < 1:
+        return False
+    if attempt.failed.name != attempt.later.name:
+        return False
+    if attempt.later.asks_information and not attempt.failed.asks_information:
+        return False
+    if len(attempt.later.words) < 2 and not attempt.later.asks_information:
+        return False
+    return _stands_alone(text, attempt.prose)
+
+
+def _stands_alone(text: str, output: str) -> bool:
+    pattern = rf"(?<![\w/-]){re.escape(text)}(?![\w-])"
+    return re.search(pattern, output) is not None
+
+
 def _is_proposed_option(word: str, attempt: Attempt) -> bool:
     if not word.startswith("-"):
         return False
-    if _is_proposed(word, attempt.output):
+    if _is_proposed(word, attempt.prose):
         return True
     # --allow-unrelated-histories after "unrelated histories": the option says what the error says
     parts = [p for p in word.strip("-").split("-") if len(p) > 3]
-    lowered = attempt.output.lower()
+    lowered = attempt.prose.lower()
     return len(parts) > 1 and sum(p in lowered for p in parts) >= len(parts) - 1
+
+
+_SYNOPSIS = re.compile(r"(?i)^\s*(?:usage\b|or:|-{1,2}[\w\[]|\[)|\[-{1,2}\w")
+
+
+def prose(output: str) -> str:
+    """Return an output without its list of options and synopsis: what proposes, not what lists."""
+    return "\n".join(line for line in output.splitlines() if not _SYNOPSIS.search(line[:200]))
 
 
 def _is_telling(word: str, attempt: Attempt) -> bool:
@@ -486,8 +555,8 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
         other_service_manager,
         words_joined,
     ),
-    K.UNKNOWN_OPTION: (option_corrected, suggested, words_joined),
-    K.USAGE: (called_differently, word_corrected, option_corrected, suggested),
+    K.UNKNOWN_OPTION: (option_corrected, slip_corrected, suggested, words_joined),
+    K.USAGE: (called_differently, word_corrected, option_corrected, slip_corrected, suggested),
     K.ARGUMENT_COUNT: (called_differently, option_corrected, suggested),
     K.INVALID_VALUE: (called_differently, option_corrected, word_corrected, suggested),
     K.SHELL_SYNTAX: (requoted, words_joined),
@@ -508,7 +577,7 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.CONNECTION: (),
     K.OUT_OF_MEMORY: (option_added,),
     K.ALREADY_EXISTS: (option_added, suggested),
-    K.OTHER: (suggested, words_joined),
+    K.OTHER: (suggested, words_joined, slip_corrected),
 }
 for _kind in OPTIONS_THAT_MEND:
     RULES.setdefault(_kind, (option_added, suggested, words_joined))
