@@ -1,11 +1,10 @@
 """A helper played by Python: the real protocol on the real socket, for tests and benchmarks."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time
-from typing import TYPE_CHECKING, Self, TypeVar
+from pathlib import Path
+from typing import Self, TypeVar
 
 from flightrec.wire import (
     PROTOCOL,
@@ -21,9 +20,6 @@ from flightrec.wire import (
     TailSource,
     encode,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LIMIT_S = 20.0
 

@@ -60,6 +60,8 @@ def trouble_of(error: BaseException) -> str | None:
     """Return one line about a storage error that may pass, or None where it is something else."""
     if isinstance(error, MemoryError):
         return "out of memory"
+    if isinstance(error, OSError):
+        return f"cannot open {error.filename}: {error.strerror}"
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return None

@@ -1,7 +1,7 @@
 """Named places in the code that fail on demand, so that tests can ask what survives.
 
 ``FLIGHTREC_FAIL=commit:3:kill`` kills the process the third time it comes by ``commit``;
-``full`` and ``error`` raise what SQLite raises on a full disk, or a fault of our own.
+``full`` and ``damage`` raise what SQLite raises then, anything else is a fault of our own.
 """
 
 import os
@@ -10,6 +10,8 @@ import sqlite3
 from collections import Counter
 
 VARIABLE = "FLIGHTREC_FAIL"
+
+_SQLITE_ERRORS = {"full": sqlite3.SQLITE_FULL, "damage": sqlite3.SQLITE_CORRUPT}
 
 _visits: Counter[str] = Counter()
 
@@ -34,8 +36,8 @@ def reach(name: str) -> None:
 def _fail(action: str) -> None:
     if action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
-    if action == "full":
-        error = sqlite3.OperationalError("database or disk is full")
-        error.sqlite_errorcode = sqlite3.SQLITE_FULL
-        raise error
-    raise DemandedError(action)
+    if action not in _SQLITE_ERRORS:
+        raise DemandedError(action)
+    error = sqlite3.DatabaseError(action)
+    error.sqlite_errorcode = _SQLITE_ERRORS[action]
+    raise error

@@ -221,6 +221,8 @@ class Writer:
             self._recording.set_aside()
             self._recording = None
         trouble = str(error) if isinstance(error, FlightrecError) else trouble_of(error)
+        if trouble is None and is_damage(error):
+            trouble = "the database is damaged"
         if trouble is None:
             trouble = f"a fault of the recorder: {type(error).__name__} (see {self._paths.log})"
         if trouble != self._trouble:
