@@ -254,8 +254,9 @@ def test_a_database_that_cannot_be_written_is_trouble_and_can_be_read(home: Path
         daemon.paths.database.chmod(0o600)
 
         def look_again() -> None:
-            wait_until(lambda: later.status()["trouble"] is None)
-            assert stored_commands(later.paths.database) == ["before", "not stored"]
+            both = ["before", "not stored"]
+            wait_until(lambda: stored_commands(later.paths.database) == both)
+            assert later.status()["trouble"] is None
 
         fork_and_run(look_again, uid=USER)
 
