@@ -33,6 +33,7 @@ from flightrec.invocation import Invocation, invocations
 from flightrec.languages import to_english
 from flightrec.shell_words import CommandLine
 from flightrec.signature import make_signature, plain
+from flightrec.wire import TailSource
 
 __all__ = ["Failure", "FailureKind", "classify"]
 
@@ -190,6 +191,8 @@ def _cause(run: CommandRun, line: CommandLine) -> _Cause | None:
     kind = _kind_of_exit(run, output)
     if kind is not None:
         return _Cause(at_fault, kind)
+    if run.tail_source is TailSource.NONE and run.exit in UNSEEN_KINDS:
+        return _Cause(at_fault, UNSEEN_KINDS[run.exit], (invocation.program,))
     return _cause_in_words(run, invocation, at_fault, output)
 
 
@@ -362,6 +365,10 @@ def _complains(part: Invocation, output: _Output) -> bool:
     """Whether the program itself reports an error, beyond its exit code."""
     label = f"{part.name.lower()}: "
     return output.lowered.startswith(label) or f"\n{label}" in output.lowered
+
+
+UNSEEN_KINDS = {126: K.NOT_EXECUTABLE, 127: K.COMMAND_NOT_FOUND}
+"""What a shell's own exit codes say where nobody could see what it wrote."""
 
 
 def _kind_of_exit(run: CommandRun, output: _Output) -> FailureKind | None:
