@@ -8,26 +8,21 @@ where it may hold what is to be forgotten.
 import contextlib
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flightrec.errors import FlightrecError
+from flightrec.evidence import Mark
+from flightrec.memory_file import backup_folder
 from flightrec.paths import Paths
+from flightrec.rulebook import Rulebook
 from flightrec.store import Store, to_bytes
 
-SEARCHED = ("runs", "rules", "evidence", "outcomes", "hints", "sessions")
+SEARCHED = ("runs", "failures", "rules", "evidence", "outcomes", "hints", "sessions")
 """Tables whose rows go where any of their texts holds what is to be forgotten."""
-
-_COUNTS = """
-UPDATE rules SET
-  r = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'R'),
-  c = (SELECT count(*) FROM evidence WHERE rule_id = rules.id
-       AND (kind = 'C' OR (kind = 'first' AND rule_id NOT LIKE 'GAP-%'))),
-  d = (SELECT count(*) FROM evidence WHERE rule_id = rules.id AND kind = 'D')
-WHERE id IN (SELECT rule_id FROM temp.touched)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +43,29 @@ class Forgotten:
     files: int
 
 
-def forget(store: Store, paths: Paths, wanted: Wanted, *, dry_run: bool = False) -> Forgotten:
+def forget(
+    store: Store,
+    paths: Paths,
+    wanted: Wanted,
+    refresh_exports: Callable[[], object],
+    *,
+    dry_run: bool = False,
+) -> Forgotten:
     """Delete what is wanted from the database and the files beside it, and return how much it was.
 
+    ``refresh_exports`` brings memory files up to date; that leaves copies of what they were.
     Raises FlightrecError where a reader keeps old pages alive, ``sqlite3.Error`` where the disk
     cannot take the rewritten database.
     """
-    files = list(_find_files(store, paths, wanted))
+    since_s = _since_s(store.connection, wanted)
     found = _delete_rows(store, wanted, dry_run=dry_run)
-    if dry_run:
-        return Forgotten(*found, len(files))
-    for file in files:
-        file.unlink(missing_ok=True)
-    _rewrite(store.connection)
+    if not dry_run:
+        _rewrite(store.connection)
+        refresh_exports()
+    files = list(_find_files(paths, wanted.text, since_s))
+    if not dry_run:
+        for file in files:
+            file.unlink(missing_ok=True)
     return Forgotten(*found, len(files))
 
 
@@ -148,8 +153,25 @@ def _delete_of_runs(connection: sqlite3.Connection, wanted: Wanted) -> None:
         "DELETE FROM rules WHERE id IN (SELECT rule_id FROM temp.touched)"
         " AND id NOT IN (SELECT rule_id FROM evidence)"
     )
-    connection.execute(_COUNTS)
+    _count_anew(connection)
     connection.execute("DELETE FROM sessions WHERE id NOT IN (SELECT session_id FROM runs)")
+
+
+def _count_anew(connection: sqlite3.Connection) -> None:
+    """Let the counts of rules that lost evidence say what is left of it."""
+    book = Rulebook(connection)
+    counted = connection.execute(
+        "SELECT rules.id, kind, count(*) FROM rules JOIN evidence ON rule_id = rules.id"
+        " WHERE rules.id IN (SELECT rule_id FROM temp.touched) GROUP BY rules.id, kind"
+    ).fetchall()
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for rule_id, kind, number in counted:
+        counts[rule_id][kind] = number
+    for rule_id, marks in counts.items():
+        rule = book.rule(rule_id)
+        if rule is not None:
+            first = 0 if rule.remedy.lesson else marks[Mark.FIRST]
+            book.update(rule, r=marks[Mark.R], c=first + marks[Mark.C], d=marks[Mark.D])
 
 
 def _rewrite(connection: sqlite3.Connection) -> None:
@@ -164,11 +186,10 @@ def _rewrite(connection: sqlite3.Connection) -> None:
         )
 
 
-def _find_files(store: Store, paths: Paths, wanted: Wanted) -> Iterator[Path]:
+def _find_files(paths: Paths, text: str | None, since_s: float | None) -> Iterator[Path]:
     yield from paths.state.glob(f"{paths.database.name}.corrupt-*")
-    since_s = _since_s(store.connection, wanted)
-    for backup in (paths.state / "backups").glob("**/*"):
-        if backup.is_file() and _may_hold(backup, wanted.text, since_s):
+    for backup in backup_folder(paths).glob("*"):
+        if backup.is_file() and _may_hold(backup, text, since_s):
             yield backup
 
 

@@ -165,6 +165,8 @@ class Front:
             return
         if finished.wants_reply:
             self._answer_finish(run.starting, finished, peer)
+        if finished.cwd != run.starting.cwd:
+            self.desk.warm(finished.cwd)
         self._bringers[finished.run] = peer
         self._submit(link.Feed(run.starting, finished))
 

@@ -29,6 +29,8 @@ PATIENCE_S = 0.015
 """How long a place is waited for: the relay waits 20 ms for the whole reply."""
 
 PLACE_LASTS_S = 5.0
+"""An older place is used once more while it is looked up again (git init, clone)."""
+
 PLACES_KEPT = 512
 LOOKUPS_MAX = 32
 """Lookups that may hang at a time; more are not even begun."""
@@ -52,14 +54,21 @@ class PlaceFinder:
     def find(self, cwd: str, then: Callable[[Place | None], None]) -> None:
         """Call ``then`` with the place, at once if it is known, with None if that takes long."""
         place, found_s = self._known.get(cwd, (None, 0.0))
-        if place is not None and time.monotonic() - found_s < PLACE_LASTS_S:
-            then(place)
-        elif self._lookups >= LOOKUPS_MAX:
-            then(None)
-        else:
+        if place is None:
             self._look_up(cwd, then)
+            return
+        then(place)
+        if time.monotonic() - found_s > PLACE_LASTS_S:
+            self.warm(cwd)
+
+    def warm(self, cwd: str) -> None:
+        """Find the place for the next time."""
+        self._look_up(cwd, lambda _: None)
 
     def _look_up(self, cwd: str, then: Callable[[Place | None], None]) -> None:
+        if self._lookups >= LOOKUPS_MAX:
+            then(None)
+            return
         loop = asyncio.get_running_loop()
         answer = _Once(then)
         too_late = loop.call_later(PATIENCE_S, answer, None)
@@ -128,6 +137,11 @@ class HintDesk:
         """Take in rules that changed."""
         self._index.update(rules)
         self._is_empty = self._is_empty and not rules
+
+    def warm(self, cwd: bytes) -> None:
+        """Find out about the directory where the next command will run."""
+        if cwd and not self._is_empty:
+            self._finder.warm(os.fsdecode(cwd))
 
     def forget_rules(self) -> None:
         """Know no rule any more: the database that they came from is gone."""

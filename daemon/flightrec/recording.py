@@ -13,6 +13,7 @@ from flightrec import database, failpoints
 from flightrec.capture import at_level
 from flightrec.config import Settings
 from flightrec.errors import FlightrecError
+from flightrec.evidence import Thresholds
 from flightrec.exporter import Exporter
 from flightrec.hints import HintRule
 from flightrec.ingest import CommandRun, ingest
@@ -23,7 +24,8 @@ from flightrec.recorder import Recorder
 from flightrec.redact import Redactor
 from flightrec.retention import prune
 from flightrec.store import Store
-from flightrec.verbs import Workplace
+from flightrec.verbs import do
+from flightrec.workplace import Workplace
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,6 @@ class Recording:
         self._places = Places()
         self._exporter = Exporter(paths)
         self.use(settings)
-        self.start_over()
         self.notes = _notes(store)
         self.is_fresh = store.quarantined is not None
 
@@ -75,10 +76,11 @@ class Recording:
         """Follow these settings from now on."""
         self._settings = settings
         self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
+        self.start_over()
 
     def start_over(self) -> None:
         """Learn from what is on the disk, not from what was in memory."""
-        self._recorder = Recorder(self._store)
+        self._recorder = Recorder(self._store, _thresholds(self._settings))
 
     def hint_rules(self) -> list[HintRule]:
         """Return all rules for the hint index."""
@@ -86,7 +88,14 @@ class Recording:
 
     def workplace(self) -> Workplace:
         """Return what a verb needs."""
-        return Workplace(self._store, self._paths, self._settings, self._recorder, self._redactor)
+        return Workplace(
+            self._store,
+            self._paths,
+            self._settings,
+            self._recorder,
+            self._redactor,
+            self._exporter,
+        )
 
     def prune(self) -> bool:
         """Delete some of the oldest runs where there are too many; return whether to go on soon."""
@@ -101,6 +110,13 @@ class Recording:
     def settle_exports(self) -> bool:
         """Look again at the files written a second ago; return whether to do so once more."""
         return bool(self._chore("settle exports", self._exporter.settle))
+
+    def reflect(self) -> Result:
+        """Go over all rules, as is done now and then; return what changed."""
+        place = self.workplace()
+        if self._chore("reflect", lambda: do("reflect", place, b"{}")) is None:
+            self.start_over()
+        return Result(changed=place.changed, export=place.export)
 
     def _prune(self) -> bool:
         return prune(self._store, self._settings.retention, time.time_ns() // 1000)
@@ -179,6 +195,16 @@ class Recording:
             if database.trouble_of(error) or database.is_damage(error):
                 raise
             log.exception("could not keep %s", key_of(message).hex())
+
+
+def _thresholds(settings: Settings) -> Thresholds:
+    rules = settings.rules
+    return Thresholds(
+        promote_r=rules.promote_recurrences,
+        promote_c=rules.promote_confirmations,
+        archive_d=rules.archive_contradictions,
+        share_projects=rules.share_projects,
+    )
 
 
 def _take_lock(path: Path) -> int:

@@ -45,8 +45,9 @@ from flightrec.link import (
 )
 from flightrec.memory_file import SETTLE_S
 from flightrec.paths import Paths, find_paths
-from flightrec.recording import Recording
-from flightrec.verbs import Workplace, do
+from flightrec.recording import Recording, Result
+from flightrec.verbs import do
+from flightrec.workplace import Workplace
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +122,7 @@ class Writer:
         self._exported_s = 0.0
         self._settle_at: float | None = None
         self._prune_at = 0.0
+        self._reflect_at = time.monotonic() + self._settings.daemon.reflect_minutes * 60
         self._draining = False
 
     def run(self) -> None:
@@ -144,7 +146,7 @@ class Writer:
         now = time.monotonic()
         if self._trouble is not None:
             return max(0.0, self._retry_at - now)
-        moments = [self._prune_at]
+        moments = [self._prune_at, self._reflect_at]
         if self._pending:
             moments.append(self._oldest_s + COMMIT_AFTER_S)
         moments += [at for at in (self._export_at, self._settle_at) if at is not None]
@@ -209,9 +211,7 @@ class Writer:
         self._oldest_s = time.monotonic()
         self._clear_trouble()
         self._link.send(Stored([key_of(message) for message in group], result.odd))
-        self._send_rules(result.changed)
-        if result.export:
-            self._ask_for_export()
+        self._follow(result)
         return True
 
     def _fail(self, error: BaseException) -> None:
@@ -257,19 +257,21 @@ class Writer:
         try:
             self._link.send(Answer(ask.id, None, do(ask.verb, place, ask.arguments)))
         except FlightrecError as error:
+            self._recording.start_over()
             self._link.send(Answer(ask.id, str(error)))
         except Exception as error:
             log.exception("could not %s", ask.verb)
+            self._recording.start_over()
             reason = trouble_of(error) or f"{type(error).__name__} (see {self._paths.log})"
             self._link.send(Answer(ask.id, f"{ask.verb}: {reason}"))
+        if place.start_over:
+            self._recording.start_over()
         self._follow(place)
 
-    def _follow(self, place: Workplace) -> None:
-        """Do what a verb left to do."""
-        if self._recording is not None and place.start_over:
-            self._recording.start_over()
-        self._send_rules(place.changed)
-        if place.export:
+    def _follow(self, done: Workplace | Result) -> None:
+        """Let hints and memory files follow what was done."""
+        self._send_rules(done.changed)
+        if done.export:
             self._ask_for_export()
 
     def _ask_for_export(self) -> None:
@@ -290,6 +292,9 @@ class Writer:
             self._settle_at = now + SETTLE_S if self._recording.export() else None
         if self._settle_at is not None and now >= self._settle_at:
             self._settle_at = now + SETTLE_S if self._recording.settle_exports() else None
+        if now >= self._reflect_at:
+            self._reflect_at = now + self._settings.daemon.reflect_minutes * 60
+            self._follow(self._recording.reflect())
 
 
 def _settings_or_defaults(paths: Paths) -> Settings:

@@ -1,0 +1,155 @@
+"""What the command line may ask of the writer about rules and memory files."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from flightrec import person
+from flightrec.errors import FlightrecError
+from flightrec.exporter import ExportRow, note
+from flightrec.person import Act
+from flightrec.places import find_place
+from flightrec.redact import Safe
+from flightrec.reflect import reflect
+from flightrec.rulebook import Rulebook
+from flightrec.rules import Rule
+from flightrec.workplace import Verb, Workplace
+
+
+class _About(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``rule`` is an id; ``cwd`` is where the person said it."""
+
+    rule: str
+    cwd: str = ""
+
+
+class _Dismiss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Without a rule it is about the hint that was shown last."""
+
+    rule: str | None = None
+    cwd: str = ""
+
+
+class _Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rule: str
+    working: str
+    cwd: str = ""
+
+
+class _Learn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    failing: str
+    working: str
+    cwd: str
+    everywhere: bool
+
+
+class _ExportAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    agent: str
+    project: str
+
+
+def _act(cwd: str) -> Act:
+    return Act(time.time_ns() // 1000, find_place(cwd).project if cwd else "")
+
+
+def _deciding(decide: Callable[[Rulebook, str, Act], Rule]) -> Verb:
+    """Return the verb that lets the person decide about one rule."""
+
+    def verb(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+        asked = msgspec.convert(arguments, _About)
+        return _change(place, lambda book: decide(book, asked.rule, _act(asked.cwd)))
+
+    return verb
+
+
+def _dismiss(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    asked = msgspec.convert(arguments, _Dismiss)
+    rule = asked.rule or _hinted_last(place)
+    return _change(place, lambda book: person.dismiss(book, rule, _act(asked.cwd)))
+
+
+def _hinted_last(place: Workplace) -> str:
+    row = place.store.connection.execute(
+        "SELECT rule_id FROM hints ORDER BY at_us DESC, id DESC LIMIT 1"
+    ).fetchone()
+    if row is None:
+        raise FlightrecError("no hint was shown yet; name the rule")
+    return str(row[0])
+
+
+def _edit(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    asked = msgspec.convert(arguments, _Edit)
+    working = _without_secret(place, asked.working)
+    return _change(place, lambda book: person.edit(book, asked.rule, working, _act(asked.cwd)))
+
+
+def _learn(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    asked = msgspec.convert(arguments, _Learn)
+    failing, working = (_without_secret(place, text) for text in (asked.failing, asked.working))
+    act = _act(asked.cwd)
+    return _change(
+        place,
+        lambda book: person.learn(book, failing, working, act, everywhere=asked.everywhere),
+    )
+
+
+def _without_secret(place: Workplace, text: str) -> Safe:
+    redacted = place.redactor.redact_command(text)
+    if redacted.found:
+        raise FlightrecError("the command holds a secret; a rule is written down and shown")
+    return redacted.text
+
+
+def _reflect(place: Workplace, _arguments: dict[str, Any]) -> dict[str, Any]:
+    path = os.environ.get("PATH", os.defpath)
+    with _changes(place) as book:
+        reports = reflect(book, time.time_ns() // 1000, path)
+    return {"steps": [{"step": report.step, "did": list(report.lines)} for report in reports]}
+
+
+def _export_asked(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Remember that the person wants this file kept up to date."""
+    asked = msgspec.convert(arguments, _ExportAsked)
+    row = ExportRow(Path(asked.path), asked.agent, asked.project, asked=True)
+    with place.store.transaction() as connection:
+        note(connection, row)
+    place.export = True
+    return {"path": asked.path}
+
+
+def _change(place: Workplace, change: Callable[[Rulebook], Rule]) -> dict[str, Any]:
+    """Make one change and say what became of the rule."""
+    with _changes(place) as book:
+        rule = change(book)
+    return {"rule": rule.id, "status": rule.status.value}
+
+
+@contextlib.contextmanager
+def _changes(place: Workplace) -> Iterator[Rulebook]:
+    """Change rules in a transaction of its own; what it came to is passed on once it is done."""
+    try:
+        with place.store.transaction():
+            yield place.recorder.book
+    except BaseException:
+        place.start_over = True  # the recorder remembers what was rolled back
+        raise
+    place.take_changes()
+
+
+RULE_VERBS: dict[str, Verb] = {
+    "rule_approve": _deciding(person.approve),
+    "rule_reject": _deciding(person.reject),
+    "rule_retire": _deciding(person.retire),
+    "rule_share": _deciding(lambda book, rule, _act: person.share(book, rule)),
+    "rule_dismiss": _dismiss,
+    "rule_edit": _edit,
+    "rule_learn": _learn,
+    "reflect": _reflect,
+    "export_asked": _export_asked,
+}
