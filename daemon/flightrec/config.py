@@ -83,6 +83,13 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     days: Annotated[int, msgspec.Meta(ge=0, le=36_500)] = 0
 
 
+class Shims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Programs with a stand-in in an agent's run, beside or out of the usual ones."""
+
+    also: tuple[Pattern, ...] = ()
+    never: tuple[Pattern, ...] = ()
+
+
 class Daemon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The background process. It leaves when no shell is connected for ``idle_exit_minutes``."""
 
@@ -101,6 +108,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hints: Hints = Hints()
     export: Export = Export()
     retention: Retention = Retention()
+    shims: Shims = Shims()
     daemon: Daemon = Daemon()
 
 

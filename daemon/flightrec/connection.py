@@ -11,7 +11,16 @@ import msgspec
 from flightrec import __version__
 from flightrec.errors import FlightrecError, NoDaemonError
 from flightrec.paths import Paths
-from flightrec.wire import PROTOCOL, FrameReader, Hello, Request, Response, WireError, encode
+from flightrec.wire import (
+    PROTOCOL,
+    AnyMessage,
+    FrameReader,
+    Hello,
+    Request,
+    Response,
+    WireError,
+    encode,
+)
 
 HELLO_TIMEOUT_S = 2.0
 """A daemon that says no hello within this is not serving, whatever its lock says."""
@@ -80,6 +89,13 @@ class Connection:
             raise FlightrecError(response.error.decode("utf-8", "replace"))
         result: dict[str, Any] = msgspec.json.decode(response.result)
         return result
+
+    def tell(self, message: AnyMessage) -> None:
+        """Send what wants no answer. Raises NoDaemonError."""
+        try:
+            self._socket.sendall(encode(message))
+        except OSError as error:
+            raise NoDaemonError(f"the daemon went away: {_reason(error)}") from None
 
     def close(self) -> None:
         """Hang up."""

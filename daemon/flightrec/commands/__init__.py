@@ -18,7 +18,7 @@ from flightrec import __version__
 from flightrec.errors import ExitCode, FlightrecError
 
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Set up", ("install", "uninstall", "init", "doctor", "demo")),
+    ("Set up", ("install", "uninstall", "init", "run", "doctor", "demo")),
     ("Look", ("status", "log", "rules", "why", "stats")),
     ("Teach", ("learn", "dismiss", "reflect", "export")),
     ("Keep private", ("pause", "resume", "forget", "redact")),
@@ -66,7 +66,7 @@ def dispatch(words: list[str]) -> int:
 
 def _dispatch(words: list[str]) -> int:
     name = words[0] if words else "--help"
-    if not all(map(_is_text, words)):
+    if name != "run" and not all(map(_is_text, words)):  # run hands them on as they are
         raise FlightrecError("arguments must be UTF-8 text", ExitCode.USAGE)
     if name in ("-h", "--help", "help"):
         return _help(words[1:])

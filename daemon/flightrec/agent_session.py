@@ -1,0 +1,212 @@
+"""The environment of an agent's run: what makes its shells and tools pass by the helper.
+
+Helper and scripts are copied below the state folder first: a virtual environment that is upgraded
+or deleted meanwhile must not take the shell out of an agent's hands. ``shim/agent.h`` and
+``shell-integration/`` know the variables' names too.
+"""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightrec import __version__
+from flightrec.errors import FlightrecError
+from flightrec.paths import HELPER_NAME, Paths, find_resource, make_private_folder
+from flightrec.shimmed_programs import LOCATOR, SHELLS
+
+SESSION_VARIABLE = "FLIGHTREC_SESSION"
+"""Who has it is inside a recorded run."""
+
+ROOT_VARIABLE = "FLIGHTREC_ROOT"
+"""The pid of the agent, whose own start is no command."""
+
+BASH_SCRIPT = "bash-env.bash"
+ZSH_FOLDER = "zdotdir"
+ZSH_SCRIPTS = (".zshenv", ".zprofile", ".zshrc", ".zlogin")
+
+LEFT_OVER_AFTER_S = 3600
+"""A folder of shims whose run has died is removed by a later run when it is this old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The copies that the shells of all runs use: a folder with the helper under several names."""
+
+    folder: Path
+
+    @property
+    def helper(self) -> Path:
+        """The helper under its own name."""
+        return self.folder / HELPER_NAME
+
+    def shell(self, name: str) -> Path:
+        """Return the stand-in to be named by ``$SHELL``."""
+        return self.folder / "shells" / name
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSession:
+    """One run of an agent: 128 random bits, its name, and the folder that is first on its PATH."""
+
+    id: bytes
+    agent: str
+    shims: Path
+    placed: Placed
+    command: Path
+
+
+def session_environment(environment: Mapping[str, str], session: AgentSession) -> dict[str, str]:
+    """Return the environment for an agent; the person's own values are kept beside ours."""
+    changed = {
+        **environment,
+        "BASH_ENV": str(session.placed.folder / BASH_SCRIPT),
+        "ZDOTDIR": str(session.placed.folder / ZSH_FOLDER),
+        SESSION_VARIABLE: session.id.hex(),
+        "FLIGHTREC_AGENT": session.agent,
+        "FLIGHTREC_COMMAND": str(session.command),
+        "FLIGHTREC_HELPER": str(session.placed.helper),
+        "FLIGHTREC_SHIMS": str(session.shims),
+        "FLIGHTREC_SCRIPTS": str(session.placed.folder),
+        "SHLVL": _shell_level(environment.get("SHLVL", "")),
+    }
+    for name in ("BASH_ENV", "ZDOTDIR", "SHELL"):
+        if name in environment:
+            changed[f"FLIGHTREC_{name}"] = environment[name]
+    if "PATH" in environment:
+        changed["PATH"] = f"{session.shims}:{environment['PATH']}"
+    shell = Path(environment.get("SHELL", "")).name
+    if shell in SHELLS:
+        changed["SHELL"] = str(session.placed.shell(shell))
+    return changed
+
+
+def _shell_level(level: str) -> str:
+    """Return at least 1: with a socket as standard input, a first bash takes itself for rsh's.
+
+    It then reads ~/.bashrc and not BASH_ENV.
+    """
+    return level if level.isdigit() and int(level) >= 1 else "1"
+
+
+@contextlib.contextmanager
+def open_session(
+    paths: Paths, agent: str, programs: Iterable[str], path: str, command: Path
+) -> Iterator[AgentSession]:
+    """Set up a session and take its folder away again at the end.
+
+    ``programs`` get a stand-in where ``path`` (the person's PATH) has them. Raises FlightrecError
+    where the helper is missing or cannot run.
+    """
+    make_private_folder(paths.run)
+    placed = place_files(paths)
+    _sweep(paths)
+    session = AgentSession(
+        secrets.token_bytes(16), agent, paths.run / f"shims-{secrets.token_hex(4)}", placed, command
+    )
+    with _held_folder(session.shims):
+        for name in sorted({*programs, LOCATOR}):
+            if shutil.which(name, path=path) is not None:
+                (session.shims / name).symlink_to(placed.helper)
+        for name in SHELLS:
+            if shutil.which(name, path=path) is not None:
+                (session.shims / name).symlink_to(placed.helper)
+        yield session
+
+
+def place_files(paths: Paths) -> Placed:
+    """Copy helper and scripts to where sessions use them; what is there already stays.
+
+    Raises FlightrecError where that is not possible or the helper cannot be executed.
+    """
+    placed = Placed(paths.state / "agents")
+    scripts = find_resource(BASH_SCRIPT).parent
+    try:
+        (placed.folder / "shells").mkdir(parents=True, exist_ok=True)
+        (placed.folder / ZSH_FOLDER).mkdir(exist_ok=True)
+        for name in (BASH_SCRIPT, *(f"{ZSH_FOLDER}/{script}" for script in ZSH_SCRIPTS)):
+            _place(scripts / name, placed.folder / name, 0o600)
+        _place(find_resource(HELPER_NAME), placed.helper, 0o700)
+        for name in SHELLS:
+            _point(placed.shell(name), Path("..", HELPER_NAME))
+    except OSError as error:
+        raise FlightrecError(f"cannot write {placed.folder}: {error.strerror}") from None
+    _check_helper(placed.helper)
+    return placed
+
+
+def _place(source: Path, target: Path, mode: int) -> None:
+    """Copy a file in one step, since one like it may be running, unless it is there already."""
+    data = source.read_bytes()
+    if target.is_file() and target.read_bytes() == data:
+        return
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=".new-")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        os.fchmod(file.fileno(), mode)
+    Path(temporary).replace(target)
+
+
+def _point(link: Path, target: Path) -> None:
+    """Let ``link`` lead to ``target``, in one step."""
+    if link.is_symlink() and link.readlink() == target:
+        return
+    temporary = link.with_name(f".new-{secrets.token_hex(4)}")
+    temporary.symlink_to(target)
+    temporary.replace(link)
+
+
+def _check_helper(helper: Path) -> None:
+    """Raise FlightrecError unless the helper runs and is of this release."""
+    try:
+        result = subprocess.run(
+            [helper, "--version"], capture_output=True, text=True, timeout=10, check=False
+        )
+        answer = result.stdout.strip()
+    except (OSError, subprocess.TimeoutExpired) as error:
+        answer = str(error)
+    if answer != f"{HELPER_NAME} {__version__}":
+        raise FlightrecError(
+            f"{helper} cannot be used ({answer or 'it says nothing'});"
+            " is the file system mounted noexec?"
+        )
+
+
+@contextlib.contextmanager
+def _held_folder(folder: Path) -> Iterator[None]:
+    """Make the folder, hold its lock while it is used, and remove it."""
+    folder.mkdir(mode=0o700)
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # no locks on this file system: its age has to do
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _sweep(paths: Paths) -> None:
+    """Remove what earlier runs had to leave behind because they were killed."""
+    for folder in paths.run.glob("shims-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - folder.stat().st_mtime > LEFT_OVER_AFTER_S and _is_free(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_free(folder: Path) -> bool:
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+    return True
