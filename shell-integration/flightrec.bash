@@ -50,6 +50,7 @@ __flightrec_set_up() {
   __flightrec_told=''    # set: the relay knows history's last entry
   __flightrec_is_set=''  # set: our trap is there and was not sprung
   __flightrec_then=-     # what the trap is to be while a command runs: the person's own, or none
+  __flightrec_letters=abcdefghij __flightrec_capitals=ABCDEFGHIJ
   __flightrec_cooperates='' __flightrec_last_arg=''
   __flightrec_path='' __flightrec_venv='' __flightrec_conda=''
   __flightrec_ps0=('')
@@ -65,6 +66,7 @@ __flightrec_set_up() {
   trap -- "$__flightrec_then" DEBUG
   : "$__flightrec_last_arg"
 fi'
+  __flightrec_trap=$__flightrec_debug
   __flightrec_first='{ __flightrec_at_first "$?" "${PIPESTATUS[@]}" || :; } 2>/dev/null'
   # `trap -p` shows the person's trap only here: inside a function there is none.
   __flightrec_last='{ __flightrec_finished "$?" "${PIPESTATUS[@]}" || :
@@ -87,7 +89,7 @@ __flightrec_install() {
 
 __flightrec_keep_ps0() {
   [[ ${PS0@a} != *r* ]] || builtin return 0
-  if ! builtin shopt -q promptvars; then
+  if [[ $BASHOPTS != *promptvars* ]]; then
     PS0=${PS0//"$__flightrec_arm"/} # it would be printed as it stands
   elif [[ ${PS0-} != *"$__flightrec_arm"* ]]; then
     PS0+=$__flightrec_arm
@@ -119,9 +121,8 @@ __flightrec_preexec() {
 __flightrec_precmd() {
   {
     __flightrec_finished "$?" "${BP_PIPESTATUS[@]-}"
-    __flightrec_keep_ps0
-    __flightrec_note_history
-  } 2>/dev/null || :
+    __flightrec_prepare
+  } 2>/dev/null </dev/null || :
 }
 
 __flightrec_skip() {
@@ -129,23 +130,30 @@ __flightrec_skip() {
   __flightrec_armed=0
 }
 
-# Before a command. Standard output is the relay's FIFO, standard input the one from it.
+# Before a command. Standard output is the relay's FIFO, standard input the one from it. One long
+# function: each call of another one costs as much as two system calls.
 __flightrec_starting() {
-  builtin local flag reply "first=${BASH_COMMAND:0:4096}"
-  __flightrec_added $((__flightrec_entry + __flightrec_armed - 1))
-  __flightrec_skip
+  builtin local flag='=' reply "first=${BASH_COMMAND:0:4096}"
+  # Whether history grew by this line. Otherwise its last entry is an older line.
+  if ((${HISTCMD:-0} == __flightrec_entry + __flightrec_armed - 1)); then flag='+'; fi
+  # The number tells nothing where an older entry may go as a new one comes.
+  if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then flag='?'; fi
+  __flightrec_state=skip __flightrec_armed=0
   [[ -o history && -z ${FLIGHTREC_OFF-} ]] || builtin return 0
   # The question that was not answered is the probe: its late answer shows that the relay lives.
   if [[ -n $__flightrec_missed ]]; then
     builtin read -r -t 0 || builtin return 0
     __flightrec_missed=''
   fi
+  if [[ ${PATH-} != "$__flightrec_path" || ${VIRTUAL_ENV-} != "$__flightrec_venv" ||
+    ${CONDA_PREFIX-} != "$__flightrec_conda" ]]; then
+    __flightrec_report_environment
+  fi
   ((__flightrec_seq = (__flightrec_seq + 1) % 10))
-  __flightrec_report_environment
-  builtin printf 'S%s\0%s\0%s\0' "$__flightrec_seq$flag" "${PWD-}" "$first"
-  builtin type -t -- "${first%%[[:space:]]*}"
-  HISTTIMEFORMAT='' builtin history 1
-  builtin printf '\0'
+  builtin declare -F -- "${first%% *}"
+  # An assignment before a command is dear: only where it is needed.
+  if [[ -z ${HISTTIMEFORMAT-} ]]; then builtin history 1; else HISTTIMEFORMAT='' builtin history 1; fi
+  builtin printf '\0%s\0%s\0\1S%s\0' "${PWD-}" "$first" "$__flightrec_seq$flag"
   __flightrec_told=1
   __flightrec_await || builtin return 0
   case $reply in
@@ -157,30 +165,19 @@ __flightrec_starting() {
   esac
 }
 
-# Set `flag`: whether history grew by this line. Otherwise its last entry is an older line.
-__flightrec_added() {
-  flag='='
-  if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then
-    flag='?' # the number tells nothing where an older entry may go as a new one comes
-  elif ((HISTCMD == $1)); then
-    flag='+'
-  fi
-}
-
 __flightrec_report_environment() {
-  [[ ${PATH-} != "$__flightrec_path" || ${VIRTUAL_ENV-} != "$__flightrec_venv" ||
-    ${CONDA_PREFIX-} != "$__flightrec_conda" ]] || builtin return 0
   __flightrec_path=${PATH-} __flightrec_venv=${VIRTUAL_ENV-} __flightrec_conda=${CONDA_PREFIX-}
-  builtin printf 'E%s\0%s\0%s\0' "$__flightrec_path" "$__flightrec_venv" "$__flightrec_conda"
+  builtin printf '%s\0%s\0%s\0\1E\0' \
+    "$__flightrec_path" "$__flightrec_venv" "$__flightrec_conda"
 }
 
 # Set `reply` to the answer to the last question; answers to earlier ones are passed over. The first
 # that does not come in time turns capture off.
 __flightrec_await() {
-  builtin local letters=abcdefghij capitals=ABCDEFGHIJ
   while builtin read -r -N 1 -t 0.025 reply; do
     case $reply in
-      "$__flightrec_seq" | "${letters:__flightrec_seq:1}" | "${capitals:__flightrec_seq:1}") builtin return 0 ;;
+      "$__flightrec_seq" | "${__flightrec_letters:__flightrec_seq:1}" | \
+        "${__flightrec_capitals:__flightrec_seq:1}") builtin return 0 ;;
     esac
   done
   __flightrec_missed=1
@@ -204,7 +201,7 @@ fi'
 # At the prompt, once for each of our elements; the second finds nothing more to do. Arguments: exit
 # status, PIPESTATUS.
 __flightrec_finished() {
-  builtin local "status=$1" IFS=' ' usec='' flag reply
+  builtin local "status=$1" IFS=' ' usec='' reply
   builtin shift
   ((__flightrec_armed == 0)) || __flightrec_catch_up
   case $__flightrec_state in
@@ -218,7 +215,7 @@ __flightrec_finished() {
 __flightrec_report() {
   ((__flightrec_seq = (__flightrec_seq + 1) % 10))
   [[ -p $__flightrec_in && -e $__flightrec_alive && -z $__flightrec_missed ]] || builtin return 0
-  builtin printf 'F%s\0%s\0%s\0%s\0%s\0' "$__flightrec_seq" "$1" "$2" "${PWD-}" "$usec" \
+  builtin printf '%s\0%s\0%s\0%s\0\1F%s\0' "$1" "$2" "${PWD-}" "$usec" "$__flightrec_seq" \
     1<>"$__flightrec_in"
   # A hint about what just failed is to stand before the prompt.
   [[ $1 == 0 || -z $1 ]] || __flightrec_await <>"$__flightrec_out"
@@ -232,7 +229,7 @@ __flightrec_report_repeat() {
 
 # Lines that no trap has seen: `( ... )`, under set -x, or the second and later ones of a paste.
 __flightrec_catch_up() {
-  builtin local "lines=$__flightrec_armed" before=0
+  builtin local "lines=$__flightrec_armed" before=0 flag='='
   if [[ $__flightrec_state == run ]]; then
     __flightrec_report '' '' # the status at hand is the last line's, not this one's
     before=1
@@ -242,14 +239,14 @@ __flightrec_catch_up() {
   __flightrec_state=skip __flightrec_is_set=''
   [[ -o history && -z ${FLIGHTREC_OFF-}$__flightrec_missed ]] || builtin return 0
   [[ -p $__flightrec_in && -e $__flightrec_alive ]] || builtin return 0
-  __flightrec_added $((__flightrec_entry + lines + before))
+  if ((${HISTCMD:-0} == __flightrec_entry + lines + before)); then flag='+'; fi
+  if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then flag='?'; fi
   [[ $flag == + || $lines$flag == 1\? ]] || builtin return 0
   ((usec = ${EPOCHREALTIME/[.,]/} - __flightrec_began))
   {
     __flightrec_report_environment
-    builtin printf 'L%s\0%s\0\0' "$__flightrec_seq$flag" "${PWD-}"
     HISTTIMEFORMAT='' builtin history "$lines"
-    builtin printf '\0'
+    builtin printf '\0%s\0\0\1L%s\0' "${PWD-}" "$__flightrec_seq$flag"
   } 1<>"$__flightrec_in"
   __flightrec_state=run __flightrec_told=1
 }
@@ -270,18 +267,21 @@ __flightrec_at_first() {
 # itself away, so a trap that was there is the person's. Return whether the trap is to be set.
 __flightrec_prepare() {
   builtin local found=''
-  if [[ -z $__flightrec_is_set ]] && builtin read -r -t 0; then
+  if [[ -z $__flightrec_is_set$__flightrec_cooperates ]] && builtin read -r -t 0; then
     builtin printf '\0'
     IFS='' builtin read -r -d '' -t 0.025 found
   fi
-  __flightrec_keep_ps0
-  __flightrec_note_history
+  [[ ${PS0-} == *"$__flightrec_arm"* && $BASHOPTS == *promptvars* ]] || __flightrec_keep_ps0
+  # Where the number of an entry tells nothing, the relay compares texts.
+  [[ -n ${HISTCMD-} && ${HISTCONTROL-} != *erasedups* ]] || __flightrec_note_history
+  __flightrec_told=''
+  __flightrec_entry=${HISTCMD:-0}
   if [[ -z $__flightrec_cooperates && -n ${bash_preexec_imported-}${__bp_imported-} ]]; then
     __flightrec_cooperate
   fi
   # Under set -x and set -v the trap's own lines would be seen; catch_up does without it.
   [[ -z $__flightrec_cooperates$__flightrec_is_set && $- != *[xv]* ]] || builtin return 1
-  __flightrec_compose "$found"
+  [[ -z $found && $__flightrec_then == - ]] || __flightrec_compose "$found"
   __flightrec_is_set=1
 }
 
@@ -289,28 +289,25 @@ __flightrec_prepare() {
 __flightrec_compose() {
   # A late answer of the relay's may stand before it. (Quoted: `builtin local` splits words.)
   builtin local "found=${1#"${1%%[!0-9a-jA-J]*}"}"
+  builtin set --
+  [[ $found != 'trap -- '* ]] || builtin eval "builtin set -- $found"
+  [[ -z ${3-} || $3 != "$__flightrec_trap" ]] || builtin return 0 # ours: `( ... )` springs none
   __flightrec_then=-
   __flightrec_trap=$__flightrec_debug
-  [[ $found == 'trap -- '* ]] || builtin return 0
-  builtin eval "builtin set -- $found"
-  [[ $3 != *__flightrec_state=skip* ]] || builtin return 0
-  __flightrec_then=$3
-  __flightrec_trap=$__flightrec_debug$'\n'$3
+  if [[ -n ${3-} && $3 != *__flightrec_* ]]; then
+    __flightrec_then=$3
+    __flightrec_trap+=$'\n'$3
+  fi
 }
 
-# Where the number of an entry tells nothing, the relay compares texts: it has to know the last one
-# also where the line before was a syntax error.
+# The relay has to know the last entry also where the line before was a syntax error.
 __flightrec_note_history() {
-  if [[ -z $__flightrec_told && (-z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups*) ]] &&
-    [[ -p $__flightrec_in && -e $__flightrec_alive && -z $__flightrec_missed ]]; then
+  if [[ -z $__flightrec_told$__flightrec_missed && -p $__flightrec_in && -e $__flightrec_alive ]]; then
     {
-      builtin printf H
       HISTTIMEFORMAT='' builtin history 1
-      builtin printf '\0'
+      builtin printf '\0\1H\0'
     } 1<>"$__flightrec_in"
   fi
-  __flightrec_told=''
-  __flightrec_entry=${HISTCMD:-0}
 }
 
 __flightrec_start

@@ -81,7 +81,7 @@ static bool is_old(const char *folder)
 static void ask_to_leave(int fifo, pid_t pid)
 {
     char record[32];
-    int size = snprintf(record, sizeof record, "X%llu", process_start_time(pid));
+    int size = snprintf(record, sizeof record, "%llu%c\1X", process_start_time(pid), '\0');
 
     if (write(fifo, record, (size_t)size + 1) < 0)
         return; /* a full FIFO has a stuck relay behind it: nothing to be done */

@@ -37,35 +37,6 @@ static size_t span_until(struct bytes text, const char *set)
     return i;
 }
 
-struct typed_line history_parse(struct bytes raw, uint64_t total)
-{
-    struct typed_line line = {.total = total};
-    struct bytes rest = raw;
-    size_t word = span(rest, "abcdefghijklmnopqrstuvwxyz");
-    size_t number;
-
-    if (word > 0 && word < rest.size && ((const char *)rest.data)[word] == '\n') {
-        line.word_type = (struct bytes){rest.data, word};
-        rest = skip(rest, word + 1);
-    }
-    /* "%5d%c %s\n": number, '*' where the entry was edited, text */
-    number = span(rest, " ");
-    number += span(skip(rest, number), "0123456789");
-    if (number + 2 > rest.size) {
-        line.total = 0;
-        return line;
-    }
-    rest = skip(rest, number + 2);
-    line.total -= raw.size - rest.size;
-    if (line.total == rest.size && rest.size > 0 &&
-        ((const char *)rest.data)[rest.size - 1] == '\n')
-        line.total = --rest.size;
-    if (rest.size > WIRE_COMMAND_MAX)
-        rest.size = WIRE_COMMAND_MAX;
-    line.text = rest;
-    return line;
-}
-
 /* The entry's number, or 0 where the text does not begin like an entry. */
 static unsigned long entry_number(struct bytes text)
 {
@@ -80,6 +51,31 @@ static unsigned long entry_number(struct bytes text)
         number = number * 10 + (unsigned long)(data[at + i] - '0');
     at += digits;
     return (data[at] == ' ' || data[at] == '*') && data[at + 1] == ' ' ? number : 0;
+}
+
+struct typed_line history_parse(struct bytes raw, uint64_t total)
+{
+    struct typed_line line = {.total = 0};
+    struct bytes rest = raw;
+
+    /* "%5d%c %s\n": number, '*' where the entry was edited, text */
+    if (entry_number(rest) == 0) {
+        size_t name = span_until(rest, "\n");
+        line.is_function = name > 0 && name < rest.size;
+        rest = skip(rest, name + (name < rest.size));
+    }
+    if (entry_number(rest) == 0)
+        return line;
+    rest = skip(rest, span(rest, " "));
+    rest = skip(rest, span(rest, "0123456789") + 2);
+    line.total = total - (raw.size - rest.size);
+    if (line.total == rest.size && rest.size > 0 &&
+        ((const char *)rest.data)[rest.size - 1] == '\n')
+        line.total = --rest.size;
+    if (rest.size > WIRE_COMMAND_MAX)
+        rest.size = WIRE_COMMAND_MAX;
+    line.text = rest;
+    return line;
 }
 
 struct bytes history_cut_entry(struct bytes *raw)
@@ -157,21 +153,34 @@ void history_note(struct history *history, const struct typed_line *line)
         remember(history, line, false);
 }
 
-/* Words after which the first command is not the first word: nothing can be said of an alias. */
-static bool is_reserved(struct bytes word)
+static bool is_one_of(struct bytes word, const char *const *words, size_t count)
 {
-    static const char *const RESERVED[] = {"!",    "{",      "[[",     "case",  "coproc", "for",
-                                           "if",   "select", "time",   "until", "while",  "function"};
-
-    for (size_t i = 0; i < sizeof RESERVED / sizeof *RESERVED; i++)
-        if (is_word(word, RESERVED[i]))
+    for (size_t i = 0; i < count; i++)
+        if (is_word(word, words[i]))
             return true;
     return false;
 }
 
+/* Words after which the first command is not the first word: nothing can be said of an alias. */
+static const char *const RESERVED[] = {"!",  "{",      "[[",   "case",  "coproc", "for",
+                                       "if", "select", "time", "until", "while",  "function"};
+
+/* bash's own, asked here because asking bash costs it a search along PATH. */
+static const char *const BUILTINS[] = {
+    ".",       ":",        "[",       "alias",   "bg",        "bind",   "break",   "builtin",
+    "caller",  "cd",       "command", "compgen", "complete",  "compopt", "continue", "declare",
+    "dirs",    "disown",   "echo",    "enable",  "eval",      "exec",   "exit",    "export",
+    "false",   "fc",       "fg",      "getopts", "hash",      "help",   "history", "jobs",
+    "kill",    "let",      "local",   "logout",  "mapfile",   "popd",   "printf",  "pushd",
+    "pwd",     "read",     "readarray", "readonly", "return", "set",    "shift",   "shopt",
+    "source",  "suspend",  "test",    "times",   "trap",      "true",   "type",    "typeset",
+    "ulimit",  "umask",    "unalias", "unset",   "wait",
+};
+
 static bool is_plain(struct bytes word)
 {
-    return word.size > 0 && span_until(word, "'\"\\$`=*?[{~") == word.size && !is_reserved(word);
+    return word.size > 0 && span_until(word, "'\"\\$`=*?[{~") == word.size &&
+           !is_one_of(word, RESERVED, sizeof RESERVED / sizeof *RESERVED);
 }
 
 static struct bytes first_word(struct bytes text)
@@ -183,13 +192,11 @@ enum wire_word_kind history_word_kind(const struct typed_line *line, struct byte
 {
     struct bytes typed = first_word(line->text), run = first_word(first_command);
 
-    if (is_word(line->word_type, "alias"))
-        return WORD_ALIAS;
     if (is_plain(typed) && is_plain(run) && !equal(typed, run))
         return WORD_ALIAS;
-    if (is_word(line->word_type, "function"))
+    if (line->is_function)
         return WORD_FUNCTION;
-    if (is_word(line->word_type, "builtin"))
+    if (is_one_of(run, BUILTINS, sizeof BUILTINS / sizeof *BUILTINS))
         return WORD_BUILTIN;
     return WORD_UNKNOWN;
 }

@@ -27,7 +27,7 @@ enum line_flag {
 struct typed_line {
     struct bytes text; /* cut at WIRE_COMMAND_MAX */
     uint64_t total;    /* bytes */
-    struct bytes word_type; /* what `type -t` said of the first command's first word, or empty */
+    bool is_function; /* the first command's first word */
 };
 
 struct history {
@@ -37,7 +37,7 @@ struct history {
     bool last_recorded;
 };
 
-/* Take bash's `type -t WORD` and `history 1`, which end in a newline each, apart. `total` is what
+/* Take apart what bash's `declare -F WORD` (nothing, or a line for a function) and `history 1` print. `total` is what
  * there was before the bytes were cut. */
 struct typed_line history_parse(struct bytes raw, uint64_t total);
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 enum {
     LINGER_US = 5 * 1000 * 1000,      /* for what the daemon has not committed when the shell ends */
     SHELL_CHECK_US = 5 * 1000 * 1000, /* where the system has no pidfd */
+    SECOND_WRITE_US = 200,
 };
 
 /* The one command that the shell is running. */
@@ -80,7 +82,7 @@ enum answer { ANSWER_GO = '0', ANSWER_REPEAT = 'a', ANSWER_PRIVATE = 'A' };
  * which the shell knows a late answer to an earlier question. */
 static void answer(struct relay *relay, const struct record *record, enum answer kind)
 {
-    int digit = record->fields[0][0] >= '0' && record->fields[0][0] <= '9' ? record->fields[0][0] - '0' : 0;
+    int digit = record->head[0] >= '0' && record->head[0] <= '9' ? record->head[0] - '0' : 0;
     char byte = (char)((int)kind + digit);
 
     if (write(relay->channel.out, &byte, 1) < 0)
@@ -177,17 +179,17 @@ static struct bytes field(const struct record *record, int which)
 
 static enum line_flag flag_of(const struct record *record)
 {
-    char flag = record->sizes[0] > 1 ? record->fields[0][1] : '\0';
+    char flag = record->head[0] == '\0' ? '\0' : record->head[1];
 
     return flag == LINE_ADDED || flag == LINE_TYPED || flag == LINE_UNSURE ? (enum line_flag)flag
                                                                             : LINE_KEPT_OUT;
 }
 
-/* zsh sends the line itself, cut; before it "KIND TOTAL". */
+/* zsh sends the line itself, cut, and "KIND TOTAL" in place of the first command. */
 static struct typed_line typed_in_zsh(const struct record *record)
 {
     unsigned long long total = strtoull(record->fields[2] + (record->sizes[2] > 0), NULL, 10);
-    struct typed_line line = {.text = field(record, 3)};
+    struct typed_line line = {.text = field(record, 0)};
 
     if (line.text.size > WIRE_COMMAND_MAX)
         line.text.size = WIRE_COMMAND_MAX;
@@ -250,7 +252,7 @@ static enum line_verdict begin(struct relay *relay, const struct record *record,
 
 static enum line_verdict begin_in_bash(struct relay *relay, const struct record *record)
 {
-    struct typed_line line = history_parse(field(record, 3), record->totals[3]);
+    struct typed_line line = history_parse(field(record, 0), record->totals[0]);
 
     return begin(relay, record, &line, history_word_kind(&line, field(record, 2)));
 }
@@ -287,8 +289,8 @@ static void on_starting(struct relay *relay, const struct record *record)
 /* Lines that have run already. Of several (a paste) only the last one's status can be told. */
 static void on_late_lines(struct relay *relay, const struct record *record)
 {
-    struct bytes rest = field(record, 3);
-    uint64_t cut = record->totals[3] - rest.size;
+    struct bytes rest = field(record, 0);
+    uint64_t cut = record->totals[0] - rest.size;
 
     do {
         struct bytes entry = history_cut_entry(&rest);
@@ -329,18 +331,18 @@ static int64_t duration_us(const struct relay *relay, const char *measured)
 
 static void on_finished(struct relay *relay, const struct record *record)
 {
-    bool is_known = record->sizes[1] > 0;
+    bool is_known = record->sizes[0] > 0;
     struct wire_finished finished = {
-        .exit = is_known ? strtol(record->fields[1], NULL, 10) : WIRE_UNKNOWN,
+        .exit = is_known ? strtol(record->fields[0], NULL, 10) : WIRE_UNKNOWN,
     };
     struct run *run = &relay->run;
 
     if (run->is_open) {
-        finished.usec = is_known ? duration_us(relay, record->fields[4]) : WIRE_UNKNOWN;
-        finished.cwd = field(record, 3);
+        finished.usec = is_known ? duration_us(relay, record->fields[3]) : WIRE_UNKNOWN;
+        finished.cwd = field(record, 2);
         if (finished.cwd.size == 0 || finished.cwd.size > WIRE_PATH_MAX)
             finished.cwd = bytes_of(run->cwd);
-        parse_pipestatus(record->fields[2], &finished);
+        parse_pipestatus(record->fields[1], &finished);
         if (run->is_deferred) {
             /* Its start is when it began, not when we heard of it. */
             if (is_known) {
@@ -396,17 +398,29 @@ static void on_record(struct relay *relay, const struct record *record)
     relay->last_record_us = clock_mono_us();
 }
 
-static void read_records(struct relay *relay)
+static void take_records(struct relay *relay, const char *at, size_t size)
 {
-    char chunk[16 * 1024];
-    ssize_t got;
     struct record record;
 
-    while ((got = read(relay->channel.in, chunk, sizeof chunk)) > 0) {
-        const char *at = chunk;
-        size_t size = (size_t)got;
-        while (record_next(&relay->reader, &at, &size, &record))
-            on_record(relay, &record);
+    while (record_next(&relay->reader, &at, &size, &record))
+        on_record(relay, &record);
+}
+
+/* A record comes in two writes, microseconds apart: to sleep between them costs more than to look
+ * again for a moment. */
+static void read_records(struct relay *relay)
+{
+    int64_t patience_us = clock_mono_us() + SECOND_WRITE_US;
+    char chunk[16 * 1024];
+
+    for (;;) {
+        ssize_t got = read(relay->channel.in, chunk, sizeof chunk);
+        if (got > 0)
+            take_records(relay, chunk, (size_t)got);
+        else if (record_is_partial(&relay->reader) && clock_mono_us() < patience_us)
+            sched_yield();
+        else
+            return;
     }
 }
 
