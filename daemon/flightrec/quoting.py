@@ -21,6 +21,7 @@ _PART = re.compile(
     | \$?"(?P<double>(?:[^"\\$`]++|\\.)*+)"
     | (?P<active>`(?:[^`\\]|\\.)*+` | {_PARAMETER} | [(<>])
     | \$(?P<localized>)(?=")
+    | (?P<mixed>"(?:[^"\\`]++|\\.|`(?:[^`\\]|\\.)*+`)*+")
     | (?P<lone>.)
     """,
     re.VERBOSE,
@@ -86,17 +87,19 @@ class _QuoteRemoval:
         after = self.closed.get(position)
         if after is None:
             return self._take(_PART, position, self.end)
-        if self.text[position] != '"':
-            return self._as_written(position, after)
+        if self.text[position] == '"':
+            return self._double_quote(position, after)
+        return self._as_written(position, after)
+
+    def _double_quote(self, position: int, after: int) -> int:
         self.quoted = True
         inside, last = position + 1, after - 1
         while inside < last:
             nested = self.closed.get(inside)
-            inside = (
-                self._take(_DOUBLE_PART, inside, last)
-                if nested is None
-                else self._as_written(inside, nested)
-            )
+            if nested is None:
+                inside = self._take(_DOUBLE_PART, inside, last)
+            else:
+                inside = self._as_written(inside, nested)
         return after
 
     def _take(self, pattern: re.Pattern[str], position: int, end: int) -> int:
@@ -107,6 +110,8 @@ class _QuoteRemoval:
         part = match.group(kind)
         if kind == "active":
             return self._as_written(position, match.end())
+        if kind == "mixed":
+            return self._double_quote(position, match.end())
         if kind == "plain":
             self.literal = self.literal and not _expands(part, first=position == self.start)
         self.quoted = self.quoted or kind in _QUOTES

@@ -15,7 +15,7 @@ import enum
 import functools
 import re
 from collections.abc import Callable
-from typing import ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -26,6 +26,19 @@ from flightrec.command_line import (
     SimpleCommand,
     Word,
     replace_segment,
+)
+from flightrec.nesting import (
+    QUOTES,
+    Frame,
+    Heredoc,
+    Source,
+    matcher,
+    open_arithmetic,
+    open_array,
+    open_glob,
+    open_here,
+    open_subscript,
+    stretch,
 )
 from flightrec.quoting import make_word, quote
 from flightrec.wrappers import count_wrapper_words
@@ -67,9 +80,9 @@ _remembered = functools.lru_cache(maxsize=64)(_parse)
 
 
 def _read(text: str, *, zsh: bool) -> CommandLine:
-    source = _Source(text[:TEXT_MAX], zsh=zsh)
+    source = Source(text[:TEXT_MAX], _open_substitution, zsh=zsh)
     line = _Commands(source, 0, "")
-    stack: list[_Frame] = [line]
+    stack: list[Frame] = [line]
     while stack:
         opened = stack[-1].run()
         if opened is not None:
@@ -86,179 +99,6 @@ def _read(text: str, *, zsh: bool) -> CommandLine:
         line.has_comment,
         line.gap is not None and line.gap.text == "&",
     )
-
-
-class _Source:
-    """The text, how far it is read, and what all frames share."""
-
-    __slots__ = ("closed", "complete", "end", "has_heredoc", "position", "text", "tried", "zsh")
-
-    def __init__(self, text: str, *, zsh: bool) -> None:
-        self.text = text
-        self.end = len(text)
-        self.position = 0
-        self.closed: dict[int, int] = {}
-        self.complete = True
-        self.has_heredoc = False
-        self.tried = 0  # characters that were read for nothing, as ((
-        self.zsh = zsh
-
-    def cut(self) -> None:
-        """Something is still open at the end: there is nothing more to read."""
-        self.complete = False
-        self.position = self.end
-
-
-# --- quotes and brackets ---------------------------------------------------------------------
-
-_SIMPLE_DOUBLE = r'"(?:[^"\\$`]++|\\.|\$(?![({\[]))*+"'
-_ANSI = r"\$'(?:[^'\\]++|\\.)*+'"
-_BACKTICK = r"`(?:[^`\\]++|\\.)*+`"
-_NO_OPENER = r"\$\{\w+\}|\$(?![({\['])"
-_ESCAPE = r"\\(?:.|\Z)"
-
-_Matcher = Callable[[str, int], re.Match[str]]
-
-
-def _matcher(pattern: str) -> _Matcher:
-    """Return the match function of a pattern that matches the empty text too, so never None."""
-    return cast("_Matcher", re.compile(pattern, re.DOTALL | re.VERBOSE).match)
-
-
-def _skipper(ordinary: str, *more: str) -> _Matcher:
-    """Return a matcher of the longest stretch that opens and closes nothing."""
-    parts = (ordinary, _ESCAPE, *more, _SIMPLE_DOUBLE, _ANSI, _BACKTICK, _NO_OPENER)
-    return _matcher("(?:" + "|".join(parts) + ")*+")
-
-
-_SINGLE = "'[^']*+'"
-_SKIP_DOUBLE = _matcher(rf"""(?:[^"\\$`]++|\\.|{_BACKTICK}|{_NO_OPENER}|\$')*+""")
-_SKIP_PARENS = _skipper(r"""[^'"\\$`()]++""", _SINGLE)
-_SKIP_ARRAY = _skipper(r"""[^'"\\$`()#]++""", _SINGLE, r"(?<=[\s(])\#[^\n]*+", r"\#")
-_SKIP_SQUARE = _skipper(r"""[^'"\\$`\[\]]++""", _SINGLE)
-_SKIP_BRACE = _skipper(r"""[^'"\\$`}]++""", _SINGLE)
-_SKIP_QUOTED_BRACE = _skipper(r"""[^"\\$`}]++""")
-
-
-class _Quote:
-    """A double quote that holds expansions."""
-
-    __slots__ = ("source", "start")
-
-    def __init__(self, source: _Source, start: int) -> None:
-        self.source, self.start = source, start
-        source.position = start + 1
-
-    def run(self) -> "_Frame | None":
-        source = self.source
-        position = source.position = _end(_SKIP_DOUBLE, source)
-        if position == source.end:
-            source.cut()
-        elif source.text[position] == '"':
-            source.position += 1
-        else:
-            return _open(source, in_quote=True)
-        return None
-
-
-class _Pair:
-    """A pair of brackets whose inside is no list of commands: ``${ }``, ``$(( ))``, an array."""
-
-    __slots__ = ("close", "depth", "nests", "skip", "source", "start")
-
-    def __init__(self, source: _Source, start: int, inside: int, skip: _Matcher, pair: str) -> None:
-        self.source, self.start, self.skip = source, start, skip
-        self.nests, self.close = pair[0], pair[1]
-        self.depth = 1
-        source.position = inside
-
-    def run(self) -> "_Frame | None":
-        source = self.source
-        while True:
-            position = source.position = _end(self.skip, source)
-            if position == source.end:
-                source.cut()
-                return None
-            char = source.text[position]
-            if char == self.close:
-                self.depth -= 1
-            elif char == self.nests:
-                self.depth += 1
-            else:
-                return _open(source)
-            source.position += 1
-            if not self.depth:
-                return None
-
-
-def _end(matcher: _Matcher, source: _Source) -> int:
-    return matcher(source.text, source.position).end()
-
-
-def _open(source: _Source, *, in_quote: bool = False) -> "_Frame | None":
-    """Return the frame of what opens here, None for a quote that is never closed."""
-    text, start = source.text, source.position
-    if text[start] == '"':
-        return _Quote(source, start)
-    if text.startswith("$((", start):
-        return _Pair(source, start, start + 2, _SKIP_PARENS, "()")
-    if text.startswith("$(", start):
-        source.position = start + 2
-        return _Commands(source, start, ")")
-    if text.startswith("${", start):
-        # bash: an apostrophe quotes in "${x:-'}"; zsh: it does not
-        skip = _SKIP_QUOTED_BRACE if in_quote and source.zsh else _SKIP_BRACE
-        return _Pair(source, start, start + 2, skip, " }")
-    if text.startswith("$[", start):
-        return _Pair(source, start, start + 2, _SKIP_SQUARE, "[]")
-    source.cut()
-    return None
-
-
-# --- here-documents --------------------------------------------------------------------------
-
-
-class _Heredoc(NamedTuple):
-    """A here-document whose body is still to come."""
-
-    marker: str
-    strips_tabs: bool
-    quoted: bool
-    redirection: Redirection
-
-
-def _heredoc_end(text: str, start: int, doc: _Heredoc, *, nested: bool) -> tuple[int, int]:
-    """Return where the body from ``start`` ends and where reading goes on, or (-1, -1)."""
-    marker = doc.marker
-    place = text.find(marker, start)
-    while place >= 0:
-        after = place + len(marker)
-        line = place
-        while doc.strips_tabs and line > start and text[line - 1] == "\t":
-            line -= 1
-        if line == start or (text[line - 1] == "\n" and (doc.quoted or not _joined(text, line))):
-            if after >= len(text) or text[after] == "\n":
-                return line, min(after + 1, len(text))
-            if nested and ")" in text[after : _line_end(text, after)]:
-                return line, after
-        place = text.find(marker, place + 1)
-    return -1, -1
-
-
-def _joined(text: str, line: int) -> bool:
-    """Whether a backslash joins the line that begins at ``line`` to the one before."""
-    backslashes = 0
-    while line - 2 - backslashes >= 0 and text[line - 2 - backslashes] == "\\":
-        backslashes += 1
-    return backslashes % 2 == 1
-
-
-def _line_end(text: str, position: int) -> int:
-    end = text.find("\n", position)
-    return len(text) if end < 0 else end
-
-
-# --- lists of commands -----------------------------------------------------------------------
 
 
 class _Expect(enum.Enum):
@@ -305,6 +145,7 @@ _PREFIXES = frozenset(("!", "time", "coproc"))
 _RESERVED = frozenset((*_OPENS, *_TURNS, *_CLOSES, *_PREFIXES, "{", "[[", "function", "always"))
 _RESERVED_LENGTH = max(map(len, _RESERVED))
 
+_PIPES = frozenset(("|", "|&"))
 _CONTINUES = frozenset(("&&", "||", "|", "|&"))
 _CASE_ENDS = frozenset((";;", ";&", ";;&", ";|"))
 _SAME_AS = {";;": ";", ";&": ";", ";;&": ";", ";|": ";", "&!": "&", "&|": "&"}
@@ -312,27 +153,29 @@ _SAME_AS = {";;": ";", ";&": ";", ";;&": ";", ";|": ";", "&!": "&", "&|": "&"}
 _PLAIN, _REDIRECT, _OPERATOR, _NEWLINE, _OPEN_PAREN, _CLOSE_PAREN, _COMMENT, _END = (
     1, 2, 6, 7, 8, 9, 10, 11,
 )  # fmt: skip
-_TOKEN = _matcher(
+_TOKEN = matcher(
     r"""(?:[ \t]|\\\n)*+(?:
       ([\w./:@%+,=^\]-]++)(?=[ \t\n;&|)]|\Z)
-    | ((?:(\d{1,9})|\{([A-Za-z_]\w*)\})?
+    | ((?:([0-9]{1,9})|\{([A-Za-z_]\w*)\})?
        (<<<|<<-?|<>|<&|<(?!\()|>>(?:\||!(?=[ \t]))?|>\||>&|>!(?=[ \t])|>(?!\())
        |&>>?[|!]?)
     | (&&|\|\||;;&|;;|;&|;\||\|&|&[|!](?=[ \t]*(?:[\n;]|\Z))|[;&|])
     | (\n) | (\() | (\)) | (\#[^\n]*+) | (\Z)
     )?"""
 )
-_TEST_TOKEN = _matcher(
+_TEST_TOKEN = matcher(
     r"(?:[ \t\n]|\\\n)*+(?:(\]\])(?=[ \t\n;&|()<>]|\Z)|([()]|&&|\|\||[<>](?!\())|(\Z))?"
 )
 _TEST_END, _TEST_OPERATOR = 1, 2
 
-_RUN = _skipper(r"""[^ \t\n;&|()<>'"\\$`]++""", _SINGLE)
-_TEST_RUN = _skipper(r"""[^ \t\n()'"\\$`]++""", _SINGLE)
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*+(?:\+?=|(\[))").match
-_SUBSCRIPT = re.compile(r"[A-Za-z_]\w*+\[").match
+_RUN = stretch(r"""[^ \t\n;&|()<>'"\\$`]++""", *QUOTES)
+_TEST_RUN = stretch(r"""[^ \t\n()'"\\$`]++""", *QUOTES)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*+(?:\+?=|(\[))", re.ASCII).match
+_SUBSCRIPT = re.compile(r"[A-Za-z_]\w*+\[", re.ASCII).match
 _EMPTY_PARENS = re.compile(r"\([ \t]*+\)").match
-_COPROC_NAME = re.compile(r"[ \t]++[A-Za-z_]\w*+[ \t]++(?=[{(])").match
+_COPROC_NAME = re.compile(
+    r"[ \t]++[\w.-]++[ \t]++(?=[{(]|(?:if|while|until|for|select|case)[ \t\n])"
+).match
 
 _DATA = Word("", 0, 0, literal=False, quoted=False)
 """Stands for a word of a substitution, of which only the number counts."""
@@ -350,7 +193,7 @@ class _Redirect(NamedTuple):
 class _Commands:
     """A list of commands: the whole line, or the inside of a substitution up to its ``)``."""
 
-    def __init__(self, source: _Source, start: int, closer: str) -> None:
+    def __init__(self, source: Source, start: int, closer: str) -> None:
         self.source = source
         self.start = start
         self.closer = closer
@@ -358,16 +201,18 @@ class _Commands:
         self.expect = _COMMAND
         self.due: list[str] = []  # the words that have to close what is open
         self.needs_command = False
+        self.piped = False
         self.braced_if = False
         self.done = False
 
         self.word_start = -1  # of a word that is read in several steps
         self.arithmetic = -1  # where a (( began
         self.redirect: _Redirect | None = None
-        self.heredocs: list[_Heredoc] = []
+        self.heredocs: list[Heredoc] = []
 
         self.assignments: list[Word] = []
         self.words: list[Word] = []
+        self.program_at = 0  # how many words there were when the program was read
         self.redirections: list[Redirection] = []
         self.gap: Operator | None = None
         self.segments: list[SimpleCommand] = []
@@ -375,7 +220,7 @@ class _Commands:
         self.compound = False
         self.has_comment = False
 
-    def run(self) -> "_Frame | None":
+    def run(self) -> Frame | None:
         """Read on until something opens (returned) or this list is closed (None)."""
         opened = self._resume()
         source = self.source
@@ -400,7 +245,7 @@ class _Commands:
                 self._word(token.start(1), end)
         return opened
 
-    def _resume(self) -> "_Frame | None":
+    def _resume(self) -> Frame | None:
         """Go on with what was left when a frame was opened."""
         if self.arithmetic >= 0:
             self._leave_arithmetic()
@@ -408,27 +253,24 @@ class _Commands:
 
     # words
 
-    def _begin_word(self, start: int) -> "_Frame | None":
+    def _begin_word(self, start: int) -> Frame | None:
         self.word_start = start
-        if self.expect is _COMMAND or self.expect is _PREFIXED:
+        if self.redirect is None and self.expect in _COMMAND_HERE:
             subscript = _SUBSCRIPT(self.source.text, start)
             if subscript:  # a[x y]=1 is one word
-                inside = subscript.end()
-                return _Pair(self.source, inside - 1, inside, _SKIP_SQUARE, "[]")
+                return open_subscript(self.source, subscript.end() - 1)
         return self._continue_word()
 
-    def _continue_word(self) -> "_Frame | None":
+    def _continue_word(self) -> Frame | None:
         source, text = self.source, self.source.text
-        position = source.position = _end(_TEST_RUN if self.expect is _TEST else _RUN, source)
+        run = _TEST_RUN if self.expect is _TEST else _RUN
+        position = source.position = run(text, source.position).end()
         char = text[position : position + 1]
-        if char in "<>" and char and text.startswith("(", position + 1):
-            source.position += 2
-            return _Commands(source, position, ")")
         if char == "(" and not self._names_function(position):
-            skip = _SKIP_ARRAY if text[position - 1] == "=" else _SKIP_PARENS
-            return _Pair(source, position, position + 1, skip, "()")
-        if char and char in "'\"\\$`":
-            opened = _open(source)
+            is_array = text[position - 1] == "="
+            return open_array(source, position) if is_array else open_glob(source, position)
+        if char and (char in "'\"\\$`" or text.startswith(("<(", ">("), position)):
+            opened = open_here(source)
             if opened is not None:
                 return opened
         self._end_word()
@@ -436,7 +278,7 @@ class _Commands:
 
     def _names_function(self, position: int) -> bool:
         """Whether the word that ends here is the name in ``name()``."""
-        if self.words or self.assignments or position == self.word_start:
+        if self.assignments or position == self.word_start:
             return False
         named = self.expect in _COMMAND_HERE or self.expect is _Expect.FUNCTION
         return named and _EMPTY_PARENS(self.source.text, position) is not None
@@ -489,6 +331,7 @@ class _Commands:
             self.expect = _PREFIXED
         else:
             self.words.append(word)
+            self.program_at = len(self.words)
             self.expect = _ARGUMENT
 
     def _is_assignment(self, start: int, end: int) -> bool:
@@ -502,7 +345,7 @@ class _Commands:
 
     def _reserved(self, raw: str, start: int, end: int) -> bool:
         """Take a reserved word; False where it is an ordinary one after all."""
-        if raw == "always" and self.expect is not _NOTHING:
+        if (raw == "always" and self.expect is not _NOTHING) or (raw == "time" and self.piped):
             return False
         self.needs_command = False
         if raw in _PREFIXES:
@@ -607,9 +450,11 @@ class _Commands:
     # redirections
 
     def _redirection(self, token: re.Match[str]) -> None:
-        if self.redirect is not None:
-            self.source.complete = False
         digits = token[3]
+        if digits and self.redirect is not None and self.redirect.operator.endswith("&"):
+            self._redirect_to(self.redirect, *token.span(3))  # 2>&1>log
+            digits = None
+        self._missing_target()
         self.redirect = _Redirect(
             token[5] or token[2], int(digits) if digits else None, token[4] or "", token.start(2)
         )
@@ -629,14 +474,14 @@ class _Commands:
             self.redirections.append(redirection)
         if is_heredoc:
             self.source.has_heredoc = True
-            doc = _Heredoc(target.text, operator == "<<-", target.quoted, redirection)
+            doc = Heredoc(target.text, operator == "<<-", target.quoted, redirection)
             self.heredocs.append(doc)
 
     def _read_heredocs(self) -> None:
         source = self.source
         for doc in self.heredocs:
             start = source.position
-            end, source.position = _heredoc_end(source.text, start, doc, nested=bool(self.closer))
+            end, source.position = doc.find_end(source.text, start, nested=bool(self.closer))
             if end < 0:
                 end = source.end
                 source.cut()
@@ -665,6 +510,7 @@ class _Commands:
         start, end = token.span(_OPERATOR)
         self.gap = Operator(_SAME_AS.get(operator, operator), start, end)
         self.needs_command = operator in _CONTINUES
+        self.piped = operator in _PIPES
         next_pattern = operator in _CASE_ENDS and self.due and self.due[-1] == "esac"
         self.expect = _Expect.PATTERN if next_pattern else _COMMAND
 
@@ -680,7 +526,7 @@ class _Commands:
             if self.gap is None:
                 self.gap = Operator("\n", token.start(_NEWLINE), token.end(_NEWLINE))
 
-    def _open_paren(self, token: re.Match[str]) -> "_Frame | None":
+    def _open_paren(self, token: re.Match[str]) -> Frame | None:
         start = token.start(_OPEN_PAREN)
         source = self.source
         empty = _EMPTY_PARENS(source.text, start)
@@ -694,26 +540,27 @@ class _Commands:
         elif self.expect is _Expect.FOR_IN:  # zsh: for x (a b)
             self.due.pop()
             self.expect = _LOOP_BODY
-            return _Pair(source, start, start + 1, _SKIP_ARRAY, "()")
+            return open_array(source, start)
         else:  # zsh: a glob such as (a|b)*
             source.position = start
             return self._begin_word(start)
         return None
 
     def _is_one_word(self) -> bool:
-        return self.expect is _ARGUMENT and len(self.words) == 1 and not self.assignments
+        has_only_program = self.program_at == len(self.words) and not self.assignments
+        return has_only_program and self.expect is _ARGUMENT
 
     def _define_function(self) -> None:
         self.words.clear()
         self.compound = self.needs_command = True
         self.expect = _COMMAND
 
-    def _open_group(self, start: int) -> "_Frame | None":
+    def _open_group(self, start: int) -> Frame | None:
         source = self.source
         self.needs_command = False
-        if source.text.startswith("((", start) and source.tried <= source.end:
+        if source.text.startswith("((", start) and source.reread <= source.end:
             self.arithmetic = start
-            return _Pair(source, start, start + 2, _SKIP_PARENS, "()")
+            return open_arithmetic(source, start)
         self._open_subshell()
         return None
 
@@ -732,7 +579,7 @@ class _Commands:
             source.position = end + 1
             self._take_arithmetic(start, end - 1, end + 1)
         elif end < source.end:
-            source.tried += end - start
+            source.reread += end - start
             source.position = start + 1
             self._open_subshell()
 
@@ -780,7 +627,7 @@ class _Commands:
 
     # segments
 
-    def _test_token(self) -> "_Frame | None":
+    def _test_token(self) -> Frame | None:
         source = self.source
         token = _TEST_TOKEN(source.text, source.position)
         source.position = token.end()
@@ -822,7 +669,7 @@ class _Commands:
             )
         )
 
-    _ON_TOKEN: ClassVar[dict[int, Callable[["_Commands", re.Match[str]], "_Frame | None"]]] = {
+    _ON_TOKEN: ClassVar[dict[int, Callable[["_Commands", re.Match[str]], Frame | None]]] = {
         _REDIRECT: _redirection,
         _OPERATOR: _operator,
         _NEWLINE: _newline,
@@ -849,4 +696,5 @@ class _Commands:
     }
 
 
-_Frame = _Commands | _Quote | _Pair
+def _open_substitution(source: Source, start: int) -> Frame:
+    return _Commands(source, start, ")")
