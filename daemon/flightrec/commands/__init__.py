@@ -17,16 +17,42 @@ from typing import Protocol, cast
 from flightrec import __version__
 from flightrec.errors import ExitCode, FlightrecError
 
-GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Set up", ("install", "uninstall", "init", "run", "doctor", "demo")),
-    ("Look", ("status", "log", "rules", "why", "stats")),
-    ("Teach", ("learn", "dismiss", "reflect", "export")),
-    ("Keep private", ("pause", "resume", "forget", "redact")),
-    ("Inside", ("daemon", "eval")),
-)
-"""All commands, in the order in which the help shows them."""
+GROUPS: dict[str, dict[str, str]] = {
+    "Set up": {
+        "install": "record every new shell: adds one guarded line to ~/.bashrc and ~/.zshrc",
+        "uninstall": "take back every line and file that flightrec wrote; keeps the recorded data",
+        "init": "print what bash or zsh evaluates to record this shell",
+        "run": "run an agent or a command and record what it does",
+        "doctor": "find out what is wrong, with a command typed into a real shell",
+        "demo": "see it work: three real shells in a throw-away home, nothing of yours is touched",
+    },
+    "Look": {
+        "status": "what runs, what is recorded, and what was missed",
+        "log": "recent commands, the newest last",
+        "rules": "list, show, approve, reject, retire, share or edit rules",
+        "why": "the recorded runs behind a rule",
+        "stats": "figures: what was recorded, what fails, what hints were good for",
+    },
+    "Teach": {
+        "learn": "teach a rule: what fails, and what to type instead",
+        "dismiss": "say that the last hint, or a rule, was wrong this time",
+        "reflect": "put the rules in order now: tidy, promote, archive, share",
+        "export": "write proved rules into the memory files of coding agents",
+    },
+    "Keep private": {
+        "pause": "record nothing and hint nothing, until resume or for a while",
+        "resume": "record again after a pause",
+        "forget": "delete recorded commands for good, with what was learned from them",
+        "redact": "show what is taken out of a text before it is kept",
+    },
+    "Inside": {
+        "daemon": "start, stop or look at the background process",
+        "eval": "how well the learner does on labelled sessions",
+    },
+}
+"""All commands as the help shows them; each line is its module's ``HELP``, without the import."""
 
-COMMANDS = tuple(name for _, names in GROUPS for name in names)
+COMMANDS = {name: line for names in GROUPS.values() for name, line in names.items()}
 
 INTERRUPTED = 130
 
@@ -111,10 +137,10 @@ def _help(words: list[str]) -> int:
 
 def _overview() -> Iterator[str]:
     yield SUMMARY
-    for title, names in GROUPS:
+    for title, names in GROUPS.items():
         yield f"\n{title}:"
-        for name in names:
-            yield f"  {name:10} {load(name).HELP}"
+        for name, line in names.items():
+            yield f"  {name:10} {line}"
     yield "\nflightrec COMMAND --help shows options and examples; flightrec --version the version."
 
 

@@ -1,6 +1,7 @@
 """Say that a hint was wrong."""
 
 import argparse
+from pathlib import Path
 
 from flightrec.client import request
 from flightrec.commands.rules import find_rule, open_rulebook, show_line
@@ -26,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.rule:
         with open_rulebook() as rulebook:
             asked = find_rule(rulebook, arguments.rule).id
-    answer = request(find_paths(), "rule_dismiss", rule=asked)
+    answer = request(find_paths(), "rule_dismiss", rule=asked, cwd=str(Path.cwd()))
     with open_rulebook() as rulebook:
         print(show_line(find_rule(rulebook, answer["rule"])))
     return ExitCode.OK

@@ -19,7 +19,7 @@ from flightrec.rulebook import Rulebook
 from flightrec.rules import Rule, Scope, Status
 from flightrec.store import Store
 
-HELP = "list, show, approve, reject, retire or edit rules"
+HELP = "list, show, approve, reject, retire, share or edit rules"
 
 EXAMPLES = (
     ("flightrec rules", "all rules that are not archived"),
@@ -39,18 +39,18 @@ DECISIONS = {
     "approve": "say that a rule is right",
     "reject": "say that a rule is wrong",
     "retire": "say that a rule is no longer needed",
+    "share": "let a rule into your own files of all projects, once it is promoted",
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the command takes."""
-    parser.set_defaults(act=_list, status=None, here=False, json=False)
+    parser.set_defaults(act=_list)
+    _add_listing(parser)
     acts = parser.add_subparsers(title="what to do", metavar="ACT")
     listing = acts.add_parser("list", help="all rules that fit (also without ACT)")
     listing.set_defaults(act=_list)
-    listing.add_argument("--status", choices=[status.value for status in Status])
-    listing.add_argument("--here", action="store_true", help="only those seen in this project")
-    listing.add_argument("--json", action="store_true", help="as JSON")
+    _add_listing(listing)
     showing = acts.add_parser("show", help="one rule with all that is known of it")
     showing.set_defaults(act=_show)
     showing.add_argument("rule", help="its id; the last digits do where they are clear")
@@ -62,7 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     editing = acts.add_parser("edit", help="give a rule another remedy")
     editing.set_defaults(act=_edit)
     editing.add_argument("rule")
-    editing.add_argument("remedy", help="the command that works, as you would type it")
+    editing.add_argument("working", help="the command that works, as you would type it")
+
+
+def _add_listing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--status", choices=[status.value for status in Status])
+    parser.add_argument("--here", action="store_true", help="only those seen in this project")
+    parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -123,7 +129,8 @@ def show_pair(rule: Rule) -> str:
     working = one_line(working_command(rule), 400) or f"({one_line(rule.remedy.lesson, 200)})"
     failing += f" (in {one_line(where, 100)})" if (where := where_it_fails(rule)) else ""
     working += f" (in {where})" if (where := where_it_works(rule)) else ""
-    return f"{failing} → {working}  [{rule.failure_kind}]"
+    kind = f"  [{rule.failure_kind}]" if rule.failure_kind else ""
+    return f"{failing} → {working}{kind}"
 
 
 def project_name(project: str) -> str:
@@ -228,7 +235,7 @@ def _decide(arguments: argparse.Namespace) -> int:
     with open_rulebook() as rulebook:
         ids = [find_rule(rulebook, asked).id for asked in arguments.rules]
     for rule_id in ids:
-        request(find_paths(), arguments.verb, rule=rule_id)
+        request(find_paths(), arguments.verb, rule=rule_id, cwd=str(Path.cwd()))
     _print_changed(ids)
     return ExitCode.OK
 
@@ -236,8 +243,14 @@ def _decide(arguments: argparse.Namespace) -> int:
 def _edit(arguments: argparse.Namespace) -> int:
     with open_rulebook() as rulebook:
         rule = find_rule(rulebook, arguments.rule)
-    answer = request(find_paths(), "rule_edit", rule=rule.id, remedy=arguments.remedy)
-    _print_changed([answer.get("rule", rule.id)])
+    answer = request(
+        find_paths(),
+        "rule_edit",
+        rule=rule.id,
+        working=arguments.working,
+        cwd=str(Path.cwd()),
+    )
+    _print_changed([answer["rule"]])
     return ExitCode.OK
 
 
