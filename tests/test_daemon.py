@@ -133,14 +133,19 @@ def test_only_harmless_variables_reach_a_daemon() -> None:
     assert set(daemon_environment(given)) == {"HOME", "PATH", "FLIGHTREC_FAIL"}
 
 
+def is_closed_off(writer: int | None) -> bool:
+    """Whether the writer has begun (after its exec) and made itself unreadable."""
+    process = Path(f"/proc/{writer}")
+    begun = b"flightrec.writer" in (process / "cmdline").read_bytes()
+    return begun and (process / "environ").stat().st_uid == 0
+
+
 @needs_root
 def test_no_process_of_the_same_user_may_read_the_daemon_s_memory(home: Path) -> None:
     with daemon_of_user(home) as daemon:
         wait_until(daemon.writer_pid)
         pids = [daemon.pid, daemon.writer_pid()]
-        wait_until(
-            lambda: Path(f"/proc/{pids[1]}/environ").stat().st_uid == 0
-        )  # not dumpable any more
+        wait_until(lambda: is_closed_off(pids[1]))
 
         def try_to_read() -> None:
             for pid in pids:
