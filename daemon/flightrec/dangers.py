@@ -1,152 +1,266 @@
-"""Commands that are never offered as a remedy: a table, one line for each thing not to say."""
+"""Which command lines are never offered as a remedy: those that destroy, force or weaken.
 
-DANGERS = r"""
-# files and disks
-destructive  rm unlink shred srm rimraf wipe
-destructive  truncate dd blkdiscard wipefs mkswap swapoff
-destructive  mkfs* mke2fs fsck* e2fsck xfs_repair btrfs-convert tune2fs
-destructive  fdisk sfdisk cfdisk gdisk sgdisk parted lvremove vgremove pvremove
-destructive  cryptsetup : luksFormat | erase | luksErase | luksKillSlot
-destructive  zpool zfs : destroy | rollback | labelclear
-destructive  mdadm : --zero-superblock | --stop
-destructive  badblocks hdparm : -w | --security-erase*
-forcing      mv cp ln install : -f | --force | --remove-destination
-destructive  rsync : --del | --delete* | --remove-source-files
-destructive  find fd fdfind : -delete
-forcing      unzip 7z : -o | -y
-forcing      umount : -f | -l | --force | --lazy
-forcing      rmmod modprobe : -f | -r | --force | --remove
-
-# rights and people
-insecure     chmod : ~^[0-7]?[0-7]{2}[2367]$ | ~^[ugoa,]*[oa][ugoa]*[+=][rwxXst]*w
-insecure     chmod : ~^[+=][rwxX]*w | ~^[ugoa]*[+=][rwxX]*s
-destructive  chown chgrp : -R | --recursive
-insecure     setenforce : 0 | ~(?i)^permissive$
-destructive  userdel groupdel deluser delgroup visudo
-insecure     passwd : -d | --delete | -u
-destructive  crontab : -r
-destructive  history : -c
-
-# processes and machines
-destructive  kill killall pkill skill xkill ipcrm
-destructive  fuser : -k | --kill
-destructive  shutdown reboot halt poweroff kexec
-destructive  init telinit : ~^[0-6]$
-destructive  systemctl : stop | disable | mask | poweroff | reboot | halt | isolate | kill
-destructive  service : stop
-insecure     iptables ip6tables nft : -F | --flush | flush | -X
-insecure     ufw : disable | reset
-
-# git and its hosts
-forcing      git : push -f | push --force-with-lease | push --force-if-includes | push +*
-forcing      git : push --mirror | commit -n | add -f | rebase --skip
-destructive  git : push --delete | push -d | push :* | push --prune
-destructive  git : reset --hard | reset --merge | clean -f | clean -x
-destructive  git : branch -D | branch --delete | branch -f | branch -M
-destructive  git : tag -d | tag --delete | tag -f
-destructive  git : checkout -f | checkout -- | checkout . | checkout -B
-destructive  git : restore !--staged | restore --worktree
-destructive  git : switch -f | switch -C | switch --discard-changes
-destructive  git : stash drop | stash clear | rm !--cached | filter-branch | filter-repo
-destructive  git : update-ref -d | reflog expire | reflog delete | gc --prune*
-destructive  git : worktree remove | submodule deinit | remote remove | remote rm
-destructive  git : merge --abort | am --abort | rebase --abort | cherry-pick --abort
-insecure     git : ~(?i)sslverify=(false|0|no|off) | ~(?i)sslverify$ ~(?i)^(false|0|no|off)$
-insecure     git : ~(?i)^safe\.directory | ~(?i)^protocol\.file\.allow | ~(?i)^core\.sshcommand
-destructive  gh : repo delete | release delete | secret delete | run delete | issue delete
-forcing      gh : pr merge --admin | pr close
-destructive  glab hub : delete
-
-# packages
-destructive  apt apt-get aptitude : remove | purge | autoremove | autopurge
-insecure     apt apt-get aptitude : --allow-insecure-repositories | --force-yes | --allow-downgrades
-insecure     apt apt-get aptitude : --allow-remove-essential
-insecure     apt apt-get aptitude : ~(?i)allow-?(unauthenticated|insecure)
-insecure     apt apt-get aptitude : ~(?i)verify-(peer|host)
-forcing      dpkg : -r | -P | --remove
-forcing      rpm : -e | --erase | --nodeps | --nosignature | --nodigest
-destructive  yum dnf zypper microdnf : remove | erase | rm | autoremove
-insecure     yum dnf zypper microdnf : --nogpgcheck*
-destructive  pacman yay paru : ~^-R | --remove | -Scc
-destructive  apk : del
-destructive  brew snap flatpak : uninstall | remove | rm
-insecure     snap : --dangerous | --devmode
-insecure     pip pip3 uv : ~^http://(?!localhost|127\.) | config ~trusted-host
-insecure     conda mamba : ~ssl_verify ~(?i)^(false|no)$ | -k
-forcing      npm pnpm yarn bun : -f | --unsafe-perm | unpublish
-insecure     npm pnpm yarn bun : ~strict-ssl=false | ~strict-ssl$ false | ~http://(?!localhost|127\.)
-forcing      cargo : --allow-dirty | yank
-insecure     go : -insecure | ~^(GOINSECURE|GONOSUMDB|GONOSUMCHECK)= | ~^GOFLAGS=.*insecure
-
-# connections
-insecure     curl : -k | --proxy-insecure | --ssl-no-revoke
-insecure     wget : --no-hsts
-insecure     ssh scp sftp sshfs rsync git ansible : ~(?i)StrictHostKeyChecking[=\s]+(no|off)
-insecure     ssh scp sftp sshfs rsync git ansible : ~(?i)UserKnownHostsFile[=\s]+/dev/null
-insecure     ssh-keygen : -R
-insecure     ssh-keyscan
-destructive  gpg gpg2 : --delete* | --yes
-
-# containers, clusters, clouds
-destructive  docker podman nerdctl : prune | volume rm | rm -f | rmi -f | rm -v | --rmi*
-destructive  docker podman nerdctl docker-compose : down -v | down --volumes
-destructive  docker podman nerdctl : swarm leave | system reset
-insecure     docker podman nerdctl : --privileged | --cap-add=ALL
-destructive  kubectl oc k : delete | drain | --grace-period=0
-destructive  helm : uninstall | delete | rollback
-destructive  terraform tofu terragrunt : destroy | -destroy | state rm | taint | force-unlock
-forcing      terraform tofu terragrunt : -auto-approve | --auto-approve | -lock=false
-destructive  pulumi cdk vagrant fly flyctl eksctl sam : destroy | delete
-destructive  virsh : destroy | undefine | vol-delete
-destructive  aws : ~^(delete|terminate|remove|purge|deregister|disable|empty)- | s3 rm | s3 rb
-insecure     aws : --no-sign-request
-destructive  gcloud az gsutil doctl : delete | purge | rm | rb
-destructive  heroku : ~:destroy$ | pg:reset
-destructive  vercel netlify firebase wrangler : remove | rm | delete | ~:(delete|disable)$
-
-# databases
-destructive  dropdb dropuser pg_resetwal pg_resetxlog
-destructive  psql mysql mariadb sqlite3 duckdb : ~(?i)\b(drop|truncate)\s+\w | ~(?i)\bdelete\s+from
-destructive  sqlcmd cqlsh clickhouse-client : ~(?i)\b(drop|truncate)\s+\w | ~(?i)\bdelete\s+from
-destructive  mongosh mongo : ~(?i)\b(dropDatabase|deleteMany|drop|remove)\(
-destructive  mysqladmin : drop
-destructive  redis-cli valkey-cli : ~(?i)^flush(all|db)$ | ~(?i)^del$ | ~(?i)^shutdown$
-destructive  rails rake : ~db:(drop|reset|schema:load|purge|migrate:reset)
-destructive  artisan : ~^(migrate:(fresh|reset|refresh|rollback)|db:wipe)$
-destructive  manage.py django-admin : flush | reset_db | sqlflush
-destructive  alembic : downgrade
-destructive  prisma : reset | --accept-data-loss
-
-# whatever the program
-forcing      * : --force | --force-* | --no-verify | --no-verify-commit | --skip-verify
-forcing      * : --no-preserve-root | --overwrite | --yes-i-* | --dangerously-* | --disable-safety*
-forcing      * : --skip-checks | --skip-checksum* | --ignore-checksum* | --no-hooks
-forcing      * : --allow-root | --no-sandbox | --break-system-packages
-insecure     * : --insecure | --insecure-* | --no-check-certificate* | --no-verify-ssl
-insecure     * : --trusted-host | --allow-untrusted | --allow-unauthenticated | --disable-ssl*
-insecure     * : --no-gpg-check* | --no-signature* | --no-ssl-verify
-insecure     * : ~^--(ssl|tls|verify|check|validate)[\w-]*=(no|false|0|off|none)$
-destructive  * : --purge | --delete-all | --wipe | --hard
-"""
-"""Harm, programs and, behind a colon, conditions of which any is enough; without, the program is.
-
-A condition is words that must all be there: ``-f`` alone or among other short options, ``--force``
-also as ``--force=value``, ``*`` as in file names, ``~`` a regular expression that a word must hold,
-``!`` a word that must not be there.
+A hint is read by somebody in a hurry, and by agents that obey. So such a remedy is recorded and
+counted like any other, and never suggested. The tables err on the side of silence.
 """
 
-VARIABLES = r"""
-insecure  (?i)GIT_SSL_NO_VERIFY=(?!(0|false|)$)
-insecure  NODE_TLS_REJECT_UNAUTHORIZED=0
-insecure  PYTHONHTTPSVERIFY=0
-insecure  (GOINSECURE|GONOSUMDB|GONOSUMCHECK|PIP_TRUSTED_HOST|UV_INSECURE_HOST)=.
-insecure  GOFLAGS=.*insecure|GOSUMDB=off
-insecure  (?i)(npm_config_strict_ssl|YARN_ENABLE_STRICT_SSL)=false
-insecure  (?i)ANSIBLE_HOST_KEY_CHECKING=(false|0|no)
-insecure  (CURL_CA_BUNDLE|REQUESTS_CA_BUNDLE|SSL_CERT_FILE)=(/dev/null)?$
-insecure  GIT_SSH_COMMAND=.*(StrictHostKeyChecking|UserKnownHostsFile)
-insecure  LD_PRELOAD=.
-forcing   (PIP_BREAK_SYSTEM_PACKAGES|HUSKY_SKIP_HOOKS|SKIP_HOOKS|PRE_COMMIT_ALLOW_NO_CONFIG)=.
-forcing   HUSKY=0|SKIP=.
-"""
-"""Assignments that switch a safeguard off, before a command or behind ``export`` and ``env``."""
+import enum
+import fnmatch
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from flightrec.danger_tables import DANGERS, VARIABLES
+from flightrec.shell_words import CommandLine, Redirection, SimpleCommand, parse
+
+
+class Harm(enum.StrEnum):
+    """Why a remedy is not offered."""
+
+    DESTRUCTIVE = "destructive"
+    FORCING = "forcing"
+    INSECURE = "insecure"
+
+
+class Danger(NamedTuple):
+    """What is wrong with a command line; ``what`` is the program or option that shows it."""
+
+    harm: Harm
+    what: str
+
+    @property
+    def reason(self) -> str:
+        """One line for the person."""
+        return f"{self.harm}: {self.what}"
+
+
+_SHELLS = frozenset(("sh", "bash", "zsh", "dash", "ksh", "ash", "fish"))
+_INTERPRETERS = _SHELLS | frozenset(
+    ("python", "python3", "perl", "ruby", "node", "php", "source", ".", "eval")
+)
+_CARRIERS = _SHELLS | frozenset(
+    """
+    xargs find fd fdfind parallel watch entr ssh su runuser chroot nsenter unshare script eval
+    busybox toybox npx bunx pnpx npm pnpm yarn bun uv uvx poetry pipenv pdm hatch bundle docker
+    podman nerdctl docker-compose kubectl oc k nix mise direnv php python python3 rails
+    """.split()  # noqa: SIM905 - as a table
+)
+"""Programs among whose words another command may stand."""
+
+_DOWNLOADERS = frozenset(("curl", "wget", "fetch", "aria2c", "http", "https", "xh"))
+_DOWNLOAD_IN_WORDS = re.compile(r"(?:\$\(|<\(|`)\s*(?:sudo\s+)?(?:curl|wget|fetch)\b")
+_CODE_THAT_DELETES = re.compile(r"\b(rmtree|unlink|unlinkSync|rmSync|rm_rf|remove)\(|File\.delete")
+_FORK_BOMB = re.compile(r":\s*\(\s*\)\s*\{.*:\s*\|\s*:")
+_NO_HARM_TO_WRITE = re.compile(
+    r"/dev/(null|stdout|stderr|tty|fd/\d+|shm/.*)$|[^/]|/(?!dev/|etc/|boot/|proc/|sys/)"
+)
+_NESTING_MAX = 3
+
+
+class _Said(NamedTuple):
+    """A command's words behind the program, as conditions ask for them.
+
+    ``names`` are the words and the names of options with a value, ``letters`` the short options.
+    """
+
+    words: Sequence[str]
+    names: frozenset[str]
+    letters: frozenset[str]
+
+
+_Condition = tuple[str | re.Pattern[str], ...]
+"""Parts that must all be met: a word, an option, ``!`` and a word, or a pattern for any word."""
+
+
+class _Row(NamedTuple):
+    """``single`` are conditions of one word each, ``others`` what takes a closer look."""
+
+    harm: Harm
+    single: frozenset[str]
+    others: tuple[_Condition, ...]
+
+
+class _Table(NamedTuple):
+    """Rows by program, rows of programs with a ``*``, rows for any program."""
+
+    named: dict[str, list[_Row]]
+    starred: list[tuple[re.Pattern[str], _Row]]
+    general: list[_Row]
+
+
+def _read_table() -> _Table:
+    table = _Table({}, [], [])
+    for line in DANGERS.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        head, _, conditions = line.partition(" : ")
+        harm, *programs = head.split()
+        row = _read_row(Harm(harm), conditions.split(" | ") if conditions else [])
+        for program in programs:
+            if program == "*":
+                table.general.append(row)
+            elif "*" in program:
+                table.starred.append((re.compile(fnmatch.translate(program)), row))
+            else:
+                table.named.setdefault(program, []).append(row)
+    return table
+
+
+def _read_row(harm: Harm, conditions: Sequence[str]) -> _Row:
+    single = frozenset(c for c in conditions if not set(c) & set(" ~*!") and not _is_short(c))
+    others = [c for c in conditions if c not in single]
+    return _Row(harm, single, tuple(tuple(map(_read_part, c.split())) for c in others))
+
+
+def _is_short(option: str) -> bool:
+    return len(option) == 2 and option[0] == "-" and option != "--"
+
+
+def _read_part(part: str) -> str | re.Pattern[str]:
+    if part.startswith("~"):
+        return re.compile(part[1:])
+    return re.compile(f"^(?:{fnmatch.translate(part)})") if "*" in part else part
+
+
+def _read_variables() -> list[tuple[Harm, re.Pattern[str]]]:
+    rows = [line.split(maxsplit=1) for line in VARIABLES.split("\n") if line]
+    return [(Harm(harm), re.compile(pattern)) for harm, pattern in rows]
+
+
+_ROWS = _read_table()
+_SAFEGUARDS = _read_variables()
+
+
+def danger_of(line: CommandLine) -> Danger | None:
+    """Return what makes this line unfit to be offered, or None."""
+    return _danger_of_line(line, 0)
+
+
+@lru_cache(maxsize=2048)
+def danger_in(text: str) -> Danger | None:
+    """Return what makes a command line unfit to be offered, or None."""
+    return danger_of(parse(text))
+
+
+def _danger_of_line(line: CommandLine, depth: int) -> Danger | None:
+    if _FORK_BOMB.search(line.text):
+        return Danger(Harm.DESTRUCTIVE, "fork bomb")
+    for index, segment in enumerate(line.segments):
+        found = _danger_of_segment(segment, depth) or _runs_a_download(line, index)
+        if found is not None:
+            return found
+    return None
+
+
+def _danger_of_segment(segment: SimpleCommand, depth: int) -> Danger | None:
+    words = [word.text for word in segment.core]
+    return (
+        _danger_of_variables(word.text for word in (*segment.assignments, *segment.words))
+        or _danger_of_redirections(segment.redirections)
+        or (_danger_of_words(words, depth) if words else None)
+    )
+
+
+def _danger_of_variables(words: Iterable[str]) -> Danger | None:
+    for word in words:
+        for harm, pattern in _SAFEGUARDS if "=" in word else ():
+            if pattern.match(word):
+                return Danger(harm, word.partition("=")[0])
+    return None
+
+
+def _danger_of_redirections(redirections: Sequence[Redirection]) -> Danger | None:
+    for redirection in redirections:
+        target = redirection.target.text
+        if ">" in redirection.operator and not _NO_HARM_TO_WRITE.match(target):
+            return Danger(Harm.DESTRUCTIVE, f"> {target}")
+    return None
+
+
+def _danger_of_words(words: Sequence[str], depth: int) -> Danger | None:
+    program = words[0].rpartition("/")[2]
+    found = _danger_by_table(program, words, general=True)
+    if found is None and any(_DOWNLOAD_IN_WORDS.search(word) for word in words[1:]):
+        found = (
+            Danger(Harm.INSECURE, "runs what it downloads") if program in _INTERPRETERS else None
+        )
+    if found is None and (program in _CARRIERS or program in _INTERPRETERS):
+        found = _danger_carried(words, depth)
+    return found
+
+
+def _danger_carried(words: Sequence[str], depth: int) -> Danger | None:
+    """Look at the commands that stand among another program's words, or quoted in one of them."""
+    seen: set[str] = set()
+    for index, word in enumerate(words[1:], start=1):
+        if _CODE_THAT_DELETES.search(word):
+            return Danger(Harm.DESTRUCTIVE, "code that deletes")
+        found = None
+        if word not in seen:
+            found = _danger_by_table(word.rpartition("/")[2], words[index:], general=False)
+        if found is None and depth < _NESTING_MAX and (" " in word or ";" in word):
+            found = _danger_of_line(parse(word), depth + 1)
+        if found is not None:
+            return found
+        seen.add(word)
+    return None
+
+
+def _danger_by_table(program: str, words: Sequence[str], *, general: bool) -> Danger | None:
+    rows = [*_ROWS.named.get(program, ())]
+    rows += [row for pattern, row in _ROWS.starred if pattern.match(program)]
+    if general and any(word.startswith("-") for word in words):
+        rows += _ROWS.general
+    said = _said(words)
+    for row in rows:
+        what = _met_by(row, said)
+        if what is not None:
+            return Danger(row.harm, f"{program} {what}".strip())
+    return None
+
+
+def _met_by(row: _Row, said: _Said) -> str | None:
+    """Return the condition of a row that is met: empty where the program is enough."""
+    if not (row.single or row.others):
+        return ""
+    for name in row.single & said.names:
+        return name
+    for condition in row.others:
+        if all(_is_met(part, said) for part in condition):
+            return " ".join(part if isinstance(part, str) else part.pattern for part in condition)
+    return None
+
+
+def _said(words: Sequence[str]) -> _Said:
+    behind = words[1:]
+    options = [word.partition("=")[0] for word in behind if word.startswith("-")]
+    letters = {letter for name in options if name[:2] != "--" for letter in name[1:]}
+    return _Said(behind, frozenset((*behind, *options)), frozenset(letters))
+
+
+def _is_met(part: str | re.Pattern[str], said: _Said) -> bool:
+    if isinstance(part, re.Pattern):
+        return any(part.search(word) for word in said.words)
+    if part[0] == "!":
+        return part[1:] not in said.names
+    if _is_short(part):
+        return part[1] in said.letters
+    return part in said.names
+
+
+def _runs_a_download(line: CommandLine, index: int) -> Danger | None:
+    """Notice ``curl … | sh``."""
+    if index == 0 or line.operators[index - 1].text not in ("|", "|&"):
+        return None
+    before = {segment.program.rpartition("/")[2] for segment in line.segments[:index]}
+    if before & _DOWNLOADERS and _runs_its_input(line.segments[index]):
+        return Danger(Harm.INSECURE, "runs what it downloads")
+    return None
+
+
+def _runs_its_input(segment: SimpleCommand) -> bool:
+    words = [word.text for word in segment.arguments]
+    return segment.program.rpartition("/")[2] in _INTERPRETERS and all(
+        word.startswith("-") and word[1:2] not in ("m", "c", "e", "n", "p") for word in words
+    )

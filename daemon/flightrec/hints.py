@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from flightrec.dangers import danger_in, danger_of
 from flightrec.failure_kinds import FailureKind
-from flightrec.harmless import columns, danger_in, is_harmless, make_harmless
+from flightrec.harmless import columns, is_harmless, make_harmless
 from flightrec.matching import (
     SEGMENTS_MAX,
     Found,
@@ -142,8 +143,9 @@ class HintIndex:
         for rule in rules:
             self._remove(rule)
             if rule.offered:
-                key = _key(rule.project if rule.scope is Scope.PROJECT else "", rule.trigger)
-                bare = msgspec.structs.replace(rule, outcomes=())
+                home = rule.project if rule.scope is Scope.PROJECT else ""
+                key = _key(home, rule.trigger)
+                bare = msgspec.structs.replace(rule, outcomes=(), project=home)
                 self._rules[key] = _join(self._rules.get(key), _encode(bare))
             for outcome in rule.outcomes:
                 self._note_outcome(rule.id, outcome)
@@ -327,22 +329,16 @@ def _can_run(remedy: Remedy, context: HintContext) -> bool:
 def _say(remedy: Remedy, line: CommandLine, found: Found, location: Location) -> str | None:
     """Return what to type: the whole line where that can be said, else the segment alone."""
     new = rewrite(remedy, line, found, location)
-    if new is None:
+    if new is None or not _is_plain(new.segment) or danger_in(new.segment) is not None:
         return None
-    for text in (new.line, new.segment):
-        if text is not None and _can_be_said(text):
-            return text
-    return None
+    if new.line is None or not _is_plain(new.line) or danger_of(line) is not None:
+        return new.segment
+    return new.line
 
 
-def _can_be_said(text: str) -> bool:
-    """Whether the terminal shows this text whole and as it is to be typed, and it does no harm."""
-    return (
-        is_harmless(text)
-        and columns(text) <= COLUMNS_MAX
-        and not PLACEHOLDER.search(text)
-        and danger_in(text) is None
-    )
+def _is_plain(text: str) -> bool:
+    """Whether the terminal shows this text whole, and as it is to be typed."""
+    return is_harmless(text) and columns(text) <= COLUMNS_MAX and not PLACEHOLDER.search(text)
 
 
 def says_the_same(remedy: str, line: CommandLine) -> bool:
