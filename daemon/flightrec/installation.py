@@ -94,6 +94,15 @@ def copy_files(home: Path) -> Manifest:
     except OSError as error:
         raise FlightrecError(f"cannot create {folder}: {error.strerror}") from None
     manifest = read_manifest(home)
+    for path, data in _contents(folder).items():
+        _replace(path, data, 0o755 if path.name == HELPER_NAME else 0o644)
+        manifest.files[str(path)] = hashlib.sha256(data).hexdigest()
+    write_manifest(home, manifest)
+    return manifest
+
+
+def _contents(folder: Path) -> dict[Path, bytes]:
+    """Return the files of the stable copy as this release has them."""
     helper = folder / HELPER_NAME
     contents = {helper: find_resource(HELPER_NAME).read_bytes()}
     for shell in SHELLS:
@@ -101,11 +110,15 @@ def copy_files(home: Path) -> Manifest:
         contents[script] = find_resource(script.name).read_bytes()
         code = shell_code(helper, find_command(), script)
         contents[folder / f"init.{shell}"] = os.fsencode(code)
-    for path, data in contents.items():
-        _replace(path, data, 0o755 if path == helper else 0o644)
-        manifest.files[str(path)] = hashlib.sha256(data).hexdigest()
-    write_manifest(home, manifest)
-    return manifest
+    return contents
+
+
+def is_current(home: Path) -> bool:
+    """Whether the stable copy is the one that this release would make."""
+    return all(
+        path.is_file() and path.read_bytes() == data
+        for path, data in _contents(data_folder(home)).items()
+    )
 
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
