@@ -161,8 +161,8 @@ def _count_anew(connection: sqlite3.Connection) -> None:
     """Let the counts of rules that lost evidence say what is left of it."""
     book = Rulebook(connection)
     counted = connection.execute(
-        "SELECT rules.id, kind, count(*) FROM rules JOIN evidence ON rule_id = rules.id"
-        " WHERE rules.id IN (SELECT rule_id FROM temp.touched) GROUP BY rules.id, kind"
+        "SELECT rules.id, evidence.kind, count(*) FROM rules JOIN evidence ON rule_id = rules.id"
+        " WHERE rules.id IN (SELECT rule_id FROM temp.touched) GROUP BY rules.id, evidence.kind"
     ).fetchall()
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for rule_id, kind, number in counted:
