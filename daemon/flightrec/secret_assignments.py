@@ -29,6 +29,8 @@ _ASSIGNED = re.compile(
     r"|\\{0,3}[\"'][ \t]{0,2}(?P<comma>,)[ \t]{0,2}(?=\\{0,3}[\"']))"
     r"(?P<open>[bBnNrRuU@$]?(?P<quote>\\{0,3}[\"'])|%22)?"
 )
+_CALLED = frozenset(["(", "["])
+_AFTER_CLOSING = frozenset(["", " ", "\n", "\t", "\r", ";", ",", ")", "|"])
 _IN_DOUBLE = re.compile(r'(?:[^"\\\n]|\\.){0,4000}+')
 _IN_SINGLE = re.compile(r"(?:[^'\\\n]|\\.){0,4000}+")
 _BARE = re.compile(r"(?:[^\s\"'`,;&|<>(){}\[\]]|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,4000}+")
@@ -36,6 +38,7 @@ _BARE_IN_QUERY = re.compile(r"[^\s\"'`&;|<>]{1,4000}")
 _LINE = re.compile(r"[^\n]{1,4000}")
 _LINE_START = re.compile(r"[\s>+*#$-]{0,40}(?:(?:export|set|ENV|ARG|declare -x)\s{1,4})?\Z")
 _ENDED = re.compile(r"[ \t]{0,8}(?:[,;)\]}\"'#]|//|\r?\n|\Z)")
+_PHRASE = re.compile(r"[A-Z][A-Za-z']{0,40}(?: [A-Za-z']{1,40}){1,40}[.!?]?\Z")
 _SENTENCE = re.compile(r"[A-Za-z']{1,40}(?:[ ,]{1,2}[A-Za-z']{1,40}){3,40}[.!?]?\Z")
 
 
@@ -62,6 +65,8 @@ def _value_span(text: str, match: re.Match[str], *, asked: bool) -> tuple[int, i
     start, quote = match.end(), match["quote"] or match["open"]
     if not quote:
         return start, _bare_end(text, match, asked=asked)
+    if text[start : start + 1] in _AFTER_CLOSING:  # "export TOKEN=" in quotes: they end here
+        return start, start
     if quote in "\"'":
         inside = (_IN_DOUBLE if quote == '"' else _IN_SINGLE).match(text, start)
         end = inside.end() if inside else start
@@ -78,6 +83,8 @@ def _bare_end(text: str, match: re.Match[str], *, asked: bool) -> int:
     bare = (_BARE_IN_QUERY if asked else _BARE).match(text, start)
     if bare is None:
         return start
+    if text[bare.end() : bare.end() + 1] in _CALLED:
+        return bare.end()
     line = _LINE.match(text, start)
     rest = line[0].rstrip(" \t\r,;") if line else ""
     if len(rest) > len(bare[0]) and _begins_line(text, match) and not re.search(r"[\s\"']", rest):
@@ -96,8 +103,9 @@ def _is_secret(text: str, match: re.Match[str], value: str, end: int) -> bool:
         in_call = text[max(0, match.start() - 2) : match.start() - 1] == "("
         return looks_random(value) or (in_call and not value.isalpha())
     if match["open"]:
-        return match["sep"] == "=" or not _SENTENCE.match(value)
-    if text[end : end + 1] in {"(", "["} or is_code(value):
+        plain = match["sep"] == "=" and not match["gap"]
+        return plain or not (_SENTENCE if match["sep"] != "=" else _PHRASE).match(value)
+    if text[end : end + 1] in _CALLED or is_code(value) or match["sep"] in {"==", "==="}:
         return False
     if match["gap"] or match["space"]:
         return looks_random(value) or (
@@ -111,7 +119,8 @@ def _stands_alone(value: str, name: str) -> bool:
     name = name.lower()
     if name == "passwd":  # the program speaks: "passwd: unchanged"
         return False
-    return "pass" in name or "pwd" in name or not value.replace("-", "").isalpha()
+    plain = re.sub(r"[\W_]", "", value).isalpha()
+    return not plain or (("pass" in name or "pwd" in name) and value.isalnum())
 
 
 _MARKUP = re.compile(r"<(?P<name>[\w:.-]{2,64})(?:\s[^<>]{0,200})?>(?P<value>[^<>\n]{1,2000})</")
@@ -158,6 +167,7 @@ _NO_STATEMENT = re.compile(
     r"(?i)\b(?:fingerprint|public|ids?|file|files|path|hash|digest|sha\d*|md5|checksum|url|type|name"
     r"|line|column|position|expire[sd]?|policy|length|count)\b"
 )
+_NO_STATED = re.compile(r"SHA256:|MD5:|\w\(|\w\[|://")
 _SYMBOL = re.compile(r"[!#$%&*+?@^_~|<>(){}\[\];,/=]")
 
 
@@ -168,7 +178,7 @@ def find_stated(text: str) -> Spans:
         drawn = looks_random(value) or (
             _SYMBOL.search(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
         )
-        if not drawn or _NO_STATEMENT.search(match["between"]) or value.startswith("SHA256:"):
+        if not drawn or _NO_STATEMENT.search(match["between"]) or _NO_STATED.search(value):
             continue
         if not is_harmless(value, "token"):
             start = match.start("value")

@@ -6,6 +6,7 @@ quotes, substitutions and here-documents are read the same way, three levels dee
 """
 
 import functools
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -427,14 +428,21 @@ _SETTERS = words("""
 """)
 _SETTING = re.compile(r"[\w./:@-]{2,160}\Z")
 _MORE_NAMES = re.compile(r"[,;&?]\s?[\w.-]{1,64}=")
+_RUNS_NEXT = re.compile(r"-[a-z]{0,4}c\Z|[^-]")
+"""What stands before a line that is run: ``-c``, a host; and not before ``-e "NAME=a b"``."""
+
 _ASSIGNMENT = re.compile(r"(?P<name>[\w.\-\[\]]{2,120})\+?=")
 
 
 def _generic_secrets(
     segment: SimpleCommand, arguments: _Arguments
 ) -> Iterator[tuple[_Span, str, str]]:
-    for word in (*segment.assignments, *segment.words):
+    for word in segment.assignments:
         yield from _assigned_secret(word)
+    runs_text = _program_name(segment.program) in _launchers()
+    for previous, word in itertools.pairwise(segment.words):
+        if not (runs_text and word.quoted and " " in word.text and _RUNS_NEXT.match(previous.text)):
+            yield from _assigned_secret(word)
     for word in arguments.plain:
         yield from _target_secret(word)
     yield from _login_secret(arguments.values)

@@ -83,11 +83,8 @@ _ENGLISH = words("""
 """Words that end like a password and are none."""
 
 _KEY_OF = words("""
-    access account admin aes api app application auth client cipher consumer crypt crypto data
-    deploy encrypt encryption fernet function functions hmac ingest ingestion install integration
-    join jwt licence license master merchant personal preshared private read recovery rest root
-    secret security service session shared sign signing storage subscription symmetric unseal user
-    vault webhook wrapping write
+    access account admin api auth client consumer deploy encryption hmac integration jwt license
+    master preshared private recovery secret service shared signing storage subscription unseal
 """)
 """``<one of these> key`` is a secret; any other key is one only if it looks random."""
 
@@ -99,14 +96,15 @@ _JOINED_KEY = re.compile(
 _NO_SECRET_AFTER = words("""
     age alg algo algorithm app arn attempts audience backend board budget cache change chars class
     classes cmd column command config cost count counter created days description dir directory
-    enabled endpoint engine env error exp expiration expired expires expiry fd field file filename
-    files folder format generator group header help helper hint host id identifier ids index input
-    interval issuer item label len length level lifetime limit limits link list location lookup
-    manager max method min minlen mode name names number owner page parameter path pattern policies
-    policy position prefix prompt provider ref reference regex region required requirement reset
-    retries ring role rotation rules scheme scope scopes server size slot source state status stdin
-    store strategy strength suffix template timeout title ttl type types uri uris url urls usage
-    user username valid validation validator var variable version view window word words workers
+    enabled encryption endpoint engine env error exp expiration expired expires expiry fd field
+    file filename files folder format generator group hashes header help helper hint host id
+    identifier ids index input interval issuer item label lastindex len length level lifetime
+    limit limits link list location lookup manager match max method min minlen mismatch mode name
+    names number owner page parameter path pattern policies policy position prefix prompt provider
+    ref reference regex region repeat required requirement reset retries ring role rotation rules
+    scheme scope scopes server size slot source spec state status stdin store stores strategy
+    strength suffix template timeout title ttl type types uri uris url urls usage user username
+    valid validation validator var variable version view window word words workers
 """)
 
 _NO_SECRET_BEFORE = words("""
@@ -124,20 +122,33 @@ _DERIVED = words("hash digest base prod dev staging test live")
 """Words that leave what stands before them as it is: ``PASSWORD_HASH``, ``SECRET_KEY_BASE``."""
 
 _PARTS = re.compile(r"[A-Z]{1,64}(?![a-z])|[A-Z]?[a-z]{1,64}")
+_SOURCE = re.compile(
+    r"\.(?:c|h|cc|cpp|hpp|cs|go|rs|py|pyi|js|jsx|ts|tsx|mjs|java|kt|rb|php|sh|lua|pl|pm|swift|scala"
+    r"|md|rst|txt|json|ya?ml|toml|html?|css|sql|log|conf|cfg|ini|so|o|a|jar|class|lock)\Z"
+)
 _OPTION = re.compile(r"\A[-+/]{1,2}(?:[DPX](?=[A-Za-z]{2}))?")
 
 
 @functools.lru_cache(maxsize=4096)
 def classify_name(name: str) -> Named | None:
     """Return what ``name`` announces, or None where its value is no secret."""
-    if name in {"PWD", "OLDPWD"}:  # the shell's own
+    if name in {"PWD", "OLDPWD"} or _SOURCE.search(name):  # the shell's own; a file
         return None
     parts = [part.lower() for part in _PARTS.findall(_OPTION.sub("", name))]
     for index in range(len(parts) - 1, -1, -1):
         named = _noun(parts, index)
         if named is not None:
-            return None if _vetoed(parts, index, named) else named
+            if _vetoed(parts, index, named):
+                return None
+            inner = "." in name and _last_part_is_plain(name)
+            return Named(named.kind, min(named.trust, Trust.LIKELY)) if inner else named
     return None
+
+
+def _last_part_is_plain(name: str) -> bool:
+    """Tell ``token.kind``, which is an attribute, from ``auth.token``."""
+    parts = [part.lower() for part in _PARTS.findall(name.rsplit(".", 1)[-1])]
+    return bool(parts) and all(_noun(parts, index) is None for index in range(len(parts)))
 
 
 def _noun(parts: list[str], index: int) -> Named | None:
@@ -165,14 +176,17 @@ def _vetoed(parts: list[str], index: int, named: Named) -> bool:
 
 _REFERENCE = re.compile(
     r"\$(?:[A-Za-z_{(\[]|[0-9@*#?!]?\Z)"  # an expansion, and no crypt hash such as $6$
-    r"|`|%[A-Za-z_]\w{0,64}%|\{\{|\{[A-Za-z_$][\w.\[\]]{0,64}\}|<[^<>]{0,80}>?\Z"
-    r"|\[[A-Za-z_ -]{0,40}\]"
+    r"|`|%[sdrvqf]\Z|%\(\w{1,40}\)s|\{\d?\}|%[A-Za-z_]\w{0,64}%|\{\{|\{[A-Za-z_$][\w.\[\]]{0,64}\}|<[^<>]{0,80}>?\Z"
+    r"|\[[A-Za-z_ -]{0,40}\]|\[[A-Z]{4}"
     r"|(?:op|vault|ref|ref\+\w{1,20}|secret|secretref|keyring|ssm|sops|awssm|gcpsm|azurekv|bws"
     r"|env|file|fd|doppler|infisical|keychain|pass|chamber)://"
     r"|(?:file|env|fd|keyring|cmd|pinentry|interactive):|@[\w./~-]|!vault|ENC\[|arn:aws"
     r"|\W{0,3}\Z|([*xX.\-_#•●·?0])\1{2,}\W{0,3}\Z|\w{0,6}\*{3,}\w{0,6}\Z"
 )
 """A pointer to where a value is kept, or a mask over it."""
+
+_EXPRESSION = re.compile(r"\\[wdbsWDS]|\(\?|\[\^|\[[aA0]-[zZ9]|\{[0-9]{1,4},[0-9]{0,4}\}")
+"""What only a regular expression holds."""
 
 _EXAMPLE = words("""
     apikey auth censored changeit changeme code cookie credential credentials example filtered
@@ -210,11 +224,13 @@ _CODE = re.compile(
     r"(?:\.[A-Za-z_][\w?!]{0,64}|\[){1,8}"
 )
 
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,5}\Z")
+
 
 def is_harmless(value: str, kind: str) -> bool:
     """Tell whether what stands under a secret's name is none: a reference, an example, a type."""
     bare = value.strip("'\"\\, \t")
-    if not bare or MARK in bare or _REFERENCE.match(bare):
+    if not bare or MARK in bare or _REFERENCE.match(bare) or _EXPRESSION.search(bare):
         return True
     if kind == "password":
         return is_example(bare)
@@ -243,24 +259,29 @@ def is_path(value: str) -> bool:
 
 
 def is_code(value: str) -> bool:
-    """Tell whether a value is an expression of a program: ``process.env.X``, ``config.token``."""
-    return _CODE.match(value) is not None
+    """Tell whether a value is an expression of a program: ``process.env.X``, ``reply.token``."""
+    if _CODE.match(value):
+        return True
+    return _ATTRIBUTE.match(value) is not None and classify_name(value) is not None
 
 
 _WORDY = re.compile(
     r"(?:v?[0-9]{1,8}(?:[.\-_:/][0-9]{1,8}){0,8}"  # a version, a date, an address
     r"|[0-9]{0,4}[A-Za-z]?[a-z]{0,64}[0-9]{0,4}"  # hunter42, Node18, 2fa
     r"|[A-Za-z0-9]{1,12}(?:[-_.:/,+][0-9]{0,2}[A-Za-z]{0,24}[0-9]{0,3}){1,16}"
+    r"|(?:[0-9a-fA-F]{2}:){3,63}[0-9a-fA-F]{2}"  # a fingerprint, a hardware address
     r"|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
     r")\Z"
 )
+_NO_TOKEN = re.compile(r"[\s\"'`(){}<>]")
 _TURNS = re.compile(r"[0-9](?=[^0-9])|[^0-9](?=[0-9])|[a-z](?=[A-Z])")
 
 
 def looks_random(value: str) -> bool:
     """Tell whether a value looks drawn rather than written: no word, version, date or UUID."""
-    if len(value) < 8 or value.isdigit() or _WORDY.match(value):
+    if len(value) < 8 or value.isdigit() or _WORDY.match(value) or _NO_TOKEN.search(value):
         return False
-    if not any(map(str.isdigit, value)):
-        return len(value) >= 20 and value.isalnum() and not value.islower() and not value.isupper()
-    return len(_TURNS.findall(value)) >= 3
+    turns = len(_TURNS.findall(value))
+    if any(map(str.isdigit, value)):
+        return turns >= 3
+    return len(value) >= 20 and value.isalnum() and turns * 5 >= len(value)

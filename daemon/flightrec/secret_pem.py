@@ -15,6 +15,7 @@ _KEY_LINE = re.compile(
     r"(?:[A-Za-z0-9+/]{16,400}={0,3}|=[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{0,80}={0,3}"
     r"|(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset):.{0,120})\Z"
 )
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/]{16}")
 _PUTTY = re.compile(r"Private-Lines:[ \t]{0,4}[0-9]{1,3}((?:\s{1,4}[A-Za-z0-9+/=]{1,80}){1,100}+)")
 _PUTTY_MAC = re.compile(r"Private-(?:MAC|Hash):[ \t]{0,4}([0-9a-f]{16,128})")
 
@@ -29,10 +30,12 @@ def find_private_keys(text: str) -> Spans:
             position = end.start()
         else:
             position = _after_key_lines(text, begin.end())
-        yield begin.end(), position, "private-key"
+        if _KEY_BODY.search(text, begin.end(), position):  # and not "..." of a manual
+            yield begin.end(), position, "private-key"
     for end in _END.finditer(text):
-        if _is_headless(text, end.start()):
-            yield _before_key_lines(text, end.start()), end.start(), "private-key"
+        start = _before_key_lines(text, end.start())
+        if _is_headless(text, end.start()) and _KEY_BODY.search(text, start, end.start()):
+            yield start, end.start(), "private-key"
     for pattern in (_PUTTY, _PUTTY_MAC):
         for match in pattern.finditer(text):
             yield *match.span(1), "private-key"

@@ -389,7 +389,7 @@ PROGRAMS: Final = (
     Program("nikto", "", "-id:"),
     Program("sqlmap", "", "--auth-cred: --cookie~ --proxy-cred:"),
     Program("gobuster feroxbuster ffuf wfuzz", "", "-P --cookies~ -b~ --basic:"),
-    Program("youtube-dl yt-dlp gallery-dl svtplay-dl instaloader", "", "-p -2"),
+    Program("youtube-dl yt-dlp gallery-dl svtplay-dl instaloader", "", "-p --twofactor"),
     Program("nhentai", "", "--cookie~ -c~"),
     Program("chisel", "", "--auth:"),
     Program("gotty ttyd", "", "-c: --credential:"),

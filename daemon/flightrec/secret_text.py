@@ -37,14 +37,20 @@ def find_in_text(text: str) -> list[Finding]:
     found = [*_vendor_tokens(text)]
     lower = text.lower()
     for name, gates, find in _RULES:
-        if any(gate in lower for gate in gates):
-            found += (Finding(start, end, kind, name) for start, end, kind in find(text))
+        for gate in gates:
+            if gate in lower:
+                found += [Finding(start, end, kind, name) for start, end, kind in find(text)]
+                break
     return found
 
 
 # --- tokens of vendors -----------------------------------------------------------------------
 
-_LONG_WORDS = re.compile(r"[^\s\"'<>(){},;]{14,16384}")
+_RUN = re.compile(r"[A-Za-z0-9_+=~%-]{14}")
+"""Every token holds one, most command lines do not."""
+
+_PLAIN_WORD = re.compile(r"[a-z_./:-]{1,16384}\Z")
+_LONG_WORD = re.compile(r"[^\s\"'<>(){},;]{14,16384}")
 _LEFT = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
 _RIGHT = r"(?![A-Za-z0-9_])"
 _MASKED = re.compile(r"[xX*.]{6}|EXAMPLE")
@@ -55,7 +61,9 @@ _LITERALS = tuple(
 
 
 def _vendor_tokens(text: str) -> Iterator[Finding]:
-    words = " ".join(_LONG_WORDS.findall(text))
+    if not _RUN.search(text):
+        return
+    words = " ".join([word for word in _LONG_WORD.findall(text) if not _PLAIN_WORD.match(word)])
     if not words:
         return
     for index in dict.fromkeys(index for literal, index in _LITERALS if literal in words):
@@ -108,7 +116,8 @@ def _userinfo_secret(rest: str) -> tuple[int, int] | None:
 # --- headers and cookies ---------------------------------------------------------------------
 
 _AUTHORIZATION = re.compile(
-    r"(?i)(?P<before>[\"'])?(?:proxy-)?authorization(?:\\{0,3}[\"'])?\s{0,2}(?:=>|[:=,])\s{0,2}"
+    r"(?i)(?P<before>[\"'])?(?<![a-z])(?:proxy-)?authorization(?:\\{0,3}[\"'])?\s{0,2}"
+    r"(?:=>|[:=,])\s{0,2}"
     r"(?P<quote>\\{0,3}[\"'])?(?P<value>[^\r\n]{1,4000})"
 )
 _SCHEME = re.compile(r"\s{0,2}([A-Za-z][\w-]{1,24})\s{1,3}(?=\S)")
@@ -127,7 +136,8 @@ def _authorizations(text: str) -> Spans:
             yield start + scheme.end(), start + len(value.rstrip()), "authorization"
             continue
         credential = _CREDENTIAL.match(value, scheme.end() if scheme else 0)
-        if credential and _is_credential(credential[1], quoted=bool(quote)):
+        in_list = "," in text[match.start() : start] and scheme is None
+        if credential and _is_credential(credential[1], quoted=bool(quote) and not in_list):
             yield start + credential.start(1), start + credential.end(1), "authorization"
 
 
@@ -197,7 +207,7 @@ _SQL = _forms(
     "password",
     _IDENTIFIED,
     _SET_PASSWORD,
-    rf"(?i)\bpassword\s{{0,4}}(?:=\s{{0,4}})?\(?\s{{0,4}}{_QUOTED}",
+    r"(?i)\bpassword(?:\s{1,4}|\s{0,4}\(\s{0,4})[Nn]?\\{0,3}'([^'\"\n]{1,400})\\{0,3}'",
     rf"(?i)\bpgp_sym_(?:en|de)crypt\([^()\n]{{1,200}},\s{{0,4}}{_QUOTED}",
 )
 
@@ -215,12 +225,16 @@ _REDIS_AUTH = (
     r"\bAUTH\s{1,4}(?:default\s{1,4})?[\"']?([^\s\"'=:-][^\s\"']{5,400})[\"']?"
     r"(?=\s{0,4}(?:[\r\n\\]|\Z))"
 )
+_REDIS_SETTING = (
+    r"(?i)\b(?:requirepass|masterauth)[ \t:=]{1,4}[\"']?([^\s\"']{1,400})[\"']?"
+    r"(?=[ \t]{0,4}(?:[\r\n;&|]|\Z))"
+)
 _EXPECT = (
     r"(?i)assword[^\n]{0,80}send\s{1,4}(?:--\s{1,4})?\\{0,3}[\"']([^\"'\n]{1,200}?)\\{1,3}[rn]"
 )
 _SERVERS = _forms(
     "password",
-    r"(?i)\b(?:requirepass|masterauth)[\s:=]{1,4}[\"']?([^\s\"']{1,400})",
+    _REDIS_SETTING,
     r"(?i)\bACL\s{1,4}SETUSER\s[^\n>]{1,100}>(\S{1,400})",
     _REDIS_AUTH,
     _EXPECT,
@@ -228,7 +242,7 @@ _SERVERS = _forms(
 _PGPASS = _forms(
     "password",
     r"(?:^|(?<=[\s\"']))[\w.*-]{1,100}:(?:[0-9]{2,5}|\*):[\w*.-]{1,64}:[\w*.-]{1,64}"
-    r":([^\s:\"']{4,200})",
+    r":(?![0-9]{1,8}(?![^\s:\"']))([^\s:\"']{4,200})(?=[\s\"']|\Z)",
 )
 _HASHES = _forms(
     "password-hash",
@@ -260,7 +274,8 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[[str], Spans]], ...] = (
     ("call", ("auth", "login", "password", "signin", "createuser", "securestring"), _CALLS),
     ("server", ("requirepass", "masterauth", "auth ", "setuser", "assword"), _SERVERS),
     ("pgpass", ("pgpass", ":5432:", ":*:"), _PGPASS),
-    ("hash", ("$1$", "$2", "$5$", "$6$", "$7$", "$y$", "$gy$", "$apr1", "$argon2", "$scrypt",
-              "$sha1", "$pbkdf2", "pbkdf2_", "bcrypt_", "argon2$", "}", "aad3b435"), _HASHES),
+    ("hash", ("$1$", "$2a$", "$2b$", "$2x$", "$2y$", "$5$", "$6$", "$7$", "$y$", "$gy$", "$apr1$",
+              "$argon2", "$scrypt$", "$sha1$", "$pbkdf2", "pbkdf2_", "bcrypt_", "argon2$", "{s",
+              "{crypt}", "aad3b435"), _HASHES),
 )  # fmt: skip
 """Name of the rule, its gates in lower case, the search."""
