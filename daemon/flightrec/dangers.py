@@ -7,7 +7,7 @@ counted like any other, and never suggested. The tables err on the side of silen
 import enum
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -73,44 +73,71 @@ _Condition = tuple[str | re.Pattern[str], ...]
 """Parts that must all be met: a word, an option, ``!`` and a word, or a pattern for any word."""
 
 
-class _Row(NamedTuple):
-    """``single`` are conditions of one word each, ``others`` what takes a closer look."""
+class _Rules:
+    """What is dangerous about one program, by a word or letter that must be there.
 
-    harm: Harm
-    single: frozenset[str]
-    others: tuple[_Condition, ...]
+    ``whole`` is the harm of the program itself; ``others`` are conditions without such a word.
+    """
+
+    def __init__(self) -> None:
+        self.whole: Harm | None = None
+        self.by_name: dict[str, list[tuple[_Condition, Harm]]] = {}
+        self.by_letter: dict[str, list[tuple[_Condition, Harm]]] = {}
+        self.others: list[tuple[_Condition, Harm]] = []
+
+    def add(self, harm: Harm, conditions: Sequence[str]) -> None:
+        """Take in a row of the table."""
+        if not conditions:
+            self.whole = harm
+        for text in conditions:
+            condition = tuple(map(_read_part, text.split()))
+            self._list_for(condition).append((condition, harm))
+
+    def _list_for(self, condition: _Condition) -> list[tuple[_Condition, Harm]]:
+        words = [part for part in condition if isinstance(part, str) and part[0] != "!"]
+        names = [word for word in words if not _is_short(word)]
+        if names:
+            return self.by_name.setdefault(names[0], [])
+        return self.by_letter.setdefault(words[0][1], []) if words else self.others
+
+    def may_hold(self, said: _Said) -> Iterator[tuple[_Condition, Harm]]:
+        """Yield the conditions that these words may meet."""
+        for name in self.by_name.keys() & said.names:
+            yield from self.by_name[name]
+        for letter in self.by_letter.keys() & said.letters:
+            yield from self.by_letter[letter]
+        yield from self.others
 
 
 class _Table(NamedTuple):
-    """Rows by program, rows of programs with a ``*``, rows for any program."""
+    """Rules by program, those of programs with a ``*``, those for any program."""
 
-    named: dict[str, list[_Row]]
-    starred: list[tuple[re.Pattern[str], _Row]]
-    general: list[_Row]
+    named: dict[str, _Rules]
+    starred: list[tuple[re.Pattern[str], _Rules]]
+    general: _Rules
 
 
 def _read_table() -> _Table:
-    table = _Table({}, [], [])
+    table = _Table({}, [], _Rules())
     for line in DANGERS.splitlines():
         if not line or line.startswith("#"):
             continue
         head, _, conditions = line.partition(" : ")
         harm, *programs = head.split()
-        row = _read_row(Harm(harm), conditions.split(" | ") if conditions else [])
         for program in programs:
-            if program == "*":
-                table.general.append(row)
-            elif "*" in program:
-                table.starred.append((re.compile(fnmatch.translate(program)), row))
-            else:
-                table.named.setdefault(program, []).append(row)
+            rules = _rules_for(table, program)
+            rules.add(Harm(harm), conditions.split(" | ") if conditions else [])
     return table
 
 
-def _read_row(harm: Harm, conditions: Sequence[str]) -> _Row:
-    single = frozenset(c for c in conditions if not set(c) & set(" ~*!") and not _is_short(c))
-    others = [c for c in conditions if c not in single]
-    return _Row(harm, single, tuple(tuple(map(_read_part, c.split())) for c in others))
+def _rules_for(table: _Table, program: str) -> _Rules:
+    if program == "*":
+        return table.general
+    if "*" in program:
+        rules = _Rules()
+        table.starred.append((re.compile(fnmatch.translate(program)), rules))
+        return rules
+    return table.named.setdefault(program, _Rules())
 
 
 def _is_short(option: str) -> bool:
@@ -208,27 +235,19 @@ def _danger_carried(words: Sequence[str], depth: int) -> Danger | None:
 
 
 def _danger_by_table(program: str, words: Sequence[str], *, general: bool) -> Danger | None:
-    rows = [*_ROWS.named.get(program, ())]
-    rows += [row for pattern, row in _ROWS.starred if pattern.match(program)]
+    known = [_ROWS.named[program]] if program in _ROWS.named else []
+    known += [rules for pattern, rules in _ROWS.starred if pattern.match(program)]
     if general and any(word.startswith("-") for word in words):
-        rows += _ROWS.general
+        known.append(_ROWS.general)
+    if not known:
+        return None
     said = _said(words)
-    for row in rows:
-        what = _met_by(row, said)
-        if what is not None:
-            return Danger(row.harm, f"{program} {what}".strip())
-    return None
-
-
-def _met_by(row: _Row, said: _Said) -> str | None:
-    """Return the condition of a row that is met: empty where the program is enough."""
-    if not (row.single or row.others):
-        return ""
-    for name in row.single & said.names:
-        return name
-    for condition in row.others:
-        if all(_is_met(part, said) for part in condition):
-            return " ".join(part if isinstance(part, str) else part.pattern for part in condition)
+    for rules in known:
+        if rules.whole is not None:
+            return Danger(rules.whole, program)
+        for condition, harm in rules.may_hold(said):
+            if all(_is_met(part, said) for part in condition):
+                return Danger(harm, f"{program} {_spell(condition)}")
     return None
 
 
@@ -247,6 +266,10 @@ def _is_met(part: str | re.Pattern[str], said: _Said) -> bool:
     if _is_short(part):
         return part[1] in said.letters
     return part in said.names
+
+
+def _spell(condition: _Condition) -> str:
+    return " ".join(part if isinstance(part, str) else part.pattern for part in condition)
 
 
 def _runs_a_download(line: CommandLine, index: int) -> Danger | None:

@@ -35,6 +35,7 @@ def rows() -> list[Row]:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         index = HintIndex()
         index.update(make_rules(size))
+        gc.freeze()
         weight = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         for name, commands in (("ordinary", ORDINARY), ("known-bad", known_bad(size))):
             p50, p99 = measure(index, commands)
