@@ -102,8 +102,12 @@ def _dispatch(words: list[str]) -> int:
     return command.run(make_parser(name, command).parse_args(words[1:]))
 
 
-def _is_text(word: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in word)
+def _to_text(word: str) -> str:
+    """Return an argument as UTF-8, whatever the locale says."""
+    try:
+        return os.fsencode(word).decode("utf-8")
+    except UnicodeDecodeError:
+        raise FlightrecError("arguments must be UTF-8 text", ExitCode.USAGE) from None
 
 
 def make_parser(name: str, command: Command) -> argparse.ArgumentParser:
