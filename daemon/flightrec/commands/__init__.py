@@ -92,8 +92,8 @@ def dispatch(words: list[str]) -> int:
 
 def _dispatch(words: list[str]) -> int:
     name = words[0] if words else "--help"
-    if name != "run" and not all(map(_is_text, words)):  # run hands them on as they are
-        raise FlightrecError("arguments must be UTF-8 text", ExitCode.USAGE)
+    if name != "run":  # which hands them on as they are
+        words = [_to_text(word) for word in words]
     if name in ("-h", "--help", "help"):
         return _help(words[1:])
     if name not in COMMANDS:
