@@ -1,0 +1,41 @@
+"""Builds of the C helper for tests: one at a time, whichever test process comes first."""
+
+import fcntl
+import functools
+import shutil
+import subprocess
+from pathlib import Path
+
+SHIM = Path(__file__).parent.parent / "shim"
+
+
+def _make(*words: str) -> None:
+    (SHIM / "build").mkdir(exist_ok=True)
+    with (SHIM / "build/.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = subprocess.run(
+            ["make", "-s", "-C", SHIM, *words], capture_output=True, text=True, check=False
+        )
+    assert made.returncode == 0, made.stderr
+
+
+@functools.cache
+def helper() -> Path:
+    """Return the helper as releases have it, static where musl is installed."""
+    static = ("CC=musl-gcc", "STATIC=1") if shutil.which("musl-gcc") else ()
+    _make(*static)
+    return SHIM / "build/flightrec-helper"
+
+
+@functools.cache
+def sanitized_helper() -> Path:
+    """Return the helper that ends itself at the first memory error or undefined behaviour."""
+    _make("SANITIZE=1")
+    return SHIM / "build/flightrec-helper-asan"
+
+
+@functools.cache
+def wire_check() -> Path:
+    """Return the program that speaks for the helper's wire code."""
+    _make("build/wire-check")
+    return SHIM / "build/wire-check"
