@@ -25,6 +25,9 @@ from flightrec.secret_tables import LAUNCHERS, PROGRAMS
 from flightrec.secret_text import Finding, cookie_values
 from flightrec.shell_words import parse
 
+LINES_MAX = 20
+"""Longer texts are scripts or output and are read line by line, most of which hold nothing."""
+
 DEPTH_MAX = 3
 """Lines inside lines that are read."""
 
@@ -34,7 +37,27 @@ def find_in_command(text: str) -> list[Finding]:
 
     Any text may be given; what is no command line holds none.
     """
-    return [*_find(text, 0, len(text), DEPTH_MAX)] if _may_hold(text) else []
+    if text.count("\n") <= LINES_MAX:
+        return [*_find(text, 0, len(text), DEPTH_MAX)] if _may_hold(text) else []
+    return [
+        finding
+        for start, end in _blocks(text)
+        if _may_hold(text[start:end])
+        for finding in _find(text, start, end, DEPTH_MAX)
+    ]
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the lines of a long text, joined where a line goes on or begins a here-document."""
+    start = end = wanted = 0
+    for line in text.splitlines(keepends=True):
+        end += len(line)
+        wanted = max(wanted - 1, 40 if "<<" in line else 0)
+        if wanted == 0 and not line.endswith("\\\n"):
+            yield start, end
+            start = end
+    if start < end:
+        yield start, end
 
 
 def _find(text: str, start: int, end: int, depth: int) -> Iterator[Finding]:
@@ -51,16 +74,22 @@ def _find(text: str, start: int, end: int, depth: int) -> Iterator[Finding]:
 
 
 _TOKENS = re.compile(r"[\w.+-]{2,64}")
+_SECRET_OPTION = re.compile(
+    r"(?i)(?:\A|\s)[-+/]{1,2}[\w.-]{0,40}?"
+    r"(?:pass|pw|psk|pin|puk|secret|token|key|auth|cred|otp|jwt|pat|bearer|cookie|mnemonic|code|login)"
+)
 
 
 def _may_hold(text: str) -> bool:
-    """Tell whether a text is worth being taken apart."""
-    if (":" in text and "@" in text) or " -p" in text or "<<<" in text:
+    """Tell whether a line is worth being taken apart."""
+    if (":" in text and "@" in text) or " -p" in text or _SECRET_OPTION.search(text):
+        return True
+    tokens = _TOKENS.findall(text)
+    if not _rows().keys().isdisjoint(tokens):
         return True
     lower = text.lower()
-    return any(gate in lower for gate in NAME_GATES) or not _rows().keys().isdisjoint(
-        _TOKENS.findall(text)
-    )
+    named = any(gate in lower for gate in NAME_GATES)
+    return named and ("=" in text or not _WORTHWHILE.isdisjoint(tokens))
 
 
 # --- the tables, taken apart -----------------------------------------------------------------
@@ -426,6 +455,7 @@ _SETTERS = words("""
     --add --global --set -Ux -gx -x add config config:set configure connect create edit env:set
     import modify put set setenv setx update write
 """)
+_WORTHWHILE = _VERBS | _SETTERS
 _SETTING = re.compile(r"[\w./:@-]{2,160}\Z")
 _MORE_NAMES = re.compile(r"[,;&?]\s?[\w.-]{1,64}=")
 _RUNS_NEXT = re.compile(r"-[a-z]{0,4}c\Z|[^-]")

@@ -53,6 +53,9 @@ _PLAIN_WORD = re.compile(r"[a-z_./:-]{1,16384}\Z")
 _LONG_WORD = re.compile(r"[^\s\"'<>(){},;]{14,16384}")
 _LEFT = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
 _RIGHT = r"(?![A-Za-z0-9_])"
+_REST = re.compile(r"[A-Za-z0-9_=-]{1,16384}")
+"""Of a token that is longer than its maker's tokens are known to be."""
+
 _MASKED = re.compile(r"[xX*.]{6}|EXAMPLE")
 
 _LITERALS = tuple(
@@ -69,7 +72,9 @@ def _vendor_tokens(text: str) -> Iterator[Finding]:
     for index in dict.fromkeys(index for literal, index in _LITERALS if literal in words):
         for match in _vendor_pattern(index).finditer(text):
             if not _MASKED.search(match[0]):
-                yield Finding(*match.span(match.lastindex or 0), VENDORS[index].name, "vendor")
+                start, end = match.span(match.lastindex or 0)
+                rest = _REST.match(text, end)
+                yield Finding(start, rest.end() if rest else end, VENDORS[index].name, "vendor")
 
 
 @functools.cache
