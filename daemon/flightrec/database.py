@@ -39,6 +39,9 @@ TROUBLES: tuple[tuple[int, str], ...] = (
 )
 """Errors that pass by themselves or by the person's hand: nothing that was recorded is at fault."""
 
+VERSION_MAX = 1000
+"""No release will have more migrations; a larger version is a broken header."""
+
 DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -80,8 +83,8 @@ def open_database(path: Path, *, vfs: str = "") -> Opened:
     Raises FlightrecError where the file is a newer program's (nothing is touched), and
     ``sqlite3.Error`` with a trouble (``trouble_of``) where it cannot be opened now.
     """
-    _refuse_newer(_header_version(path))
     try:
+        _refuse_newer(_header_version(path))
         connection, warning = _open_checked(path, vfs)
     except sqlite3.DatabaseError as error:
         if not is_damage(error):
@@ -225,7 +228,15 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
+def _damage(text: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(text)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
+
+
 def _refuse_newer(version: int) -> None:
+    if not 0 <= version <= VERSION_MAX:
+        raise _damage("no version")
     if version > VERSION:
         raise FlightrecError(
             f"the database has version {version}, made by a newer flightrec; this one knows"
@@ -236,9 +247,7 @@ def _refuse_newer(version: int) -> None:
 def _check(connection: sqlite3.Connection) -> None:
     (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if answer != "ok":
-        error = sqlite3.DatabaseError("quick_check found damage")
-        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-        raise error
+        raise _damage("quick_check found damage")
 
 
 def _choose_journal(connection: sqlite3.Connection) -> str | None:

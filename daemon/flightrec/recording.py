@@ -22,7 +22,7 @@ from flightrec.paths import Paths
 from flightrec.places import Places
 from flightrec.recorder import Recorder
 from flightrec.redact import Redactor
-from flightrec.retention import prune
+from flightrec.retention import Pruner
 from flightrec.store import Store
 from flightrec.verbs import do
 from flightrec.workplace import Workplace
@@ -55,6 +55,7 @@ class Recording:
         self._paths = paths
         self._places = Places()
         self._exporter = Exporter(paths)
+        self._pruner = Pruner(store)
         self.use(settings)
         self.notes = _notes(store)
         self.is_fresh = store.quarantined is not None
@@ -119,7 +120,7 @@ class Recording:
         return Result(changed=place.changed, export=place.export)
 
     def _prune(self) -> bool:
-        return prune(self._store, self._settings.retention, time.time_ns() // 1000)
+        return self._pruner.step(self._settings.retention, time.time_ns() // 1000)
 
     def _chore(self, name: str, work: Callable[[], object]) -> object:
         """Do something that nobody waits for; where it fails, the log says so."""
