@@ -67,7 +67,7 @@ class TypedShell:
             codec_errors="replace",
             timeout=PATIENCE_S,
         )
-        self._wait_for_prompt()
+        self.before_first_prompt = self._wait_for_prompt()
 
     def type(self, line: str) -> str:
         """Type a line, wait for the next prompt, and return what the terminal showed after it.
@@ -78,6 +78,15 @@ class TypedShell:
         shown = self._wait_for_prompt()
         _, _, output = shown.partition(line)  # the echo of what was typed
         return output.lstrip("\n")
+
+    def answer(self, line: str, question: str, answer: str) -> str:
+        """Type a line, and an answer once the question is there; return what was shown after it."""
+        self._process.sendline(line)
+        try:
+            self._process.expect_exact(question)
+        except (pexpect.EOF, pexpect.TIMEOUT):
+            raise FlightrecError(f"{line} did not ask {question!r}") from None
+        return self.type(answer)
 
     def _wait_for_prompt(self) -> str:
         try:
