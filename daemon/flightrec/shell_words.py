@@ -398,6 +398,7 @@ class _Commands:
             self.due[-1] = is_due
         elif raw == "do":
             self.due.append(is_due)  # zsh: for x (a b) do, repeat 3; do
+            self.compound = True
         elif not (self.braced_if and self.expect is _NOTHING):
             self.source.complete = False
         self.expect = _COMMAND

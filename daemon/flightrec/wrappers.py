@@ -100,15 +100,15 @@ def count_wrapper_words(texts: Sequence[str]) -> int:
 
 def _own_words(wrapper: Wrapper, texts: Sequence[str], index: int) -> int | None:
     """Return the index of the wrapped command's first word, None where nothing is wrapped."""
-    valued, alone = wrapper.valued.split(), wrapper.alone.split()
     while index < len(texts) and texts[index].startswith("-"):
         option = texts[index]
         index += 1
         if option == "--":
             break
-        if _names(option, alone):
+        names, takes_next = _read_option(option, wrapper.valued.split())
+        if not names.isdisjoint(wrapper.alone.split()):
             return None
-        index += _takes_next(option, valued)
+        index += takes_next
     if wrapper.assignments:
         while index < len(texts) and _ASSIGNMENT.match(texts[index]):
             index += 1
@@ -116,18 +116,11 @@ def _own_words(wrapper: Wrapper, texts: Sequence[str], index: int) -> int | None
     return index if index < len(texts) else None
 
 
-def _names(option: str, options: list[str]) -> bool:
-    """Whether a word such as ``-nv`` or ``--list=x`` holds one of the options."""
+def _read_option(option: str, valued: list[str]) -> tuple[set[str], bool]:
+    """Return the options in a word such as ``-Eu`` and whether the next word is a value of it."""
     if option.startswith("--"):
-        return option.partition("=")[0] in options
-    return any(letter in options for letter in option[1:])
-
-
-def _takes_next(option: str, valued: list[str]) -> bool:
-    """Whether the option's value is the next word and not the rest of this one."""
-    if option.startswith("--"):
-        return option in valued
+        return {option.partition("=")[0]}, option in valued
     for place, letter in enumerate(option[1:], start=2):
         if letter in valued:
-            return place == len(option)
-    return False
+            return set(option[1:place]), place == len(option)
+    return set(option[1:]), False
