@@ -109,6 +109,11 @@ class DaemonProcess:
         """Everything in the database, oldest first."""
         return stored_commands(self.paths.database)
 
+    def tails(self) -> list[str]:
+        """The tails of all commands, oldest first."""
+        with contextlib.closing(Store.open_read_only(self.paths.database)) as store:
+            return [run.tail for run in reversed(store.recent_runs(1_000_000))]
+
     def log(self) -> str:
         with contextlib.suppress(OSError):
             return self.paths.log.read_text(encoding="utf-8")
