@@ -108,7 +108,10 @@ def test_a_directory_is_hinted_from_wherever_the_command_is_typed(tmp_path: Path
     work = tmp_path / "work"
     (work / "frontend").mkdir(parents=True)
     learner = Learner()
-    error = f"npm error code ENOENT\nnpm error path {work}/package.json\nnpm error enoent\n"
+    error = (
+        "npm error code ENOENT\nnpm error enoent Could not read package.json: Error: ENOENT:"
+        f" no such file or directory, open '{work}/package.json'\n"
+    )
     learner.type("npm start", 254, error, cwd=work)
     learner.type("cd frontend && npm start", cwd=work)
 
