@@ -48,13 +48,19 @@ _CARRIERS = _SHELLS | frozenset(
 )
 """Programs among whose words another command may stand."""
 
+_TAKES_CODE = _SHELLS | frozenset(("ssh", "su", "watch", "eval", "parallel", "script", "entr"))
+"""Programs that have a shell read one of their words."""
+
 _DOWNLOADERS = frozenset(("curl", "wget", "fetch", "aria2c", "http", "https", "xh"))
 _DOWNLOAD_IN_WORDS = re.compile(r"(?:\$\(|<\(|`)\s*(?:sudo\s+)?(?:curl|wget|fetch)\b")
+_CODE_LIKE = re.compile(r"[\s;|&]")
 _CODE_THAT_DELETES = re.compile(r"\b(rmtree|unlink|unlinkSync|rmSync|rm_rf|remove)\(|File\.delete")
 _FORK_BOMB = re.compile(r":\s*\(\s*\)\s*\{.*:\s*\|\s*:")
 _NO_HARM_TO_WRITE = re.compile(
     r"/dev/(null|stdout|stderr|tty|fd/\d+|shm/.*)$|[^/]|/(?!dev/|etc/|boot/|proc/|sys/)"
 )
+_RUNS_DOWNLOAD = "runs what it downloads"
+_PIPES = frozenset(("|", "|&"))
 _NESTING_MAX = 3
 
 
@@ -173,10 +179,16 @@ def danger_in(text: str) -> Danger | None:
 def _danger_of_line(line: CommandLine, depth: int) -> Danger | None:
     if _FORK_BOMB.search(line.text):
         return Danger(Harm.DESTRUCTIVE, "fork bomb")
-    for index, segment in enumerate(line.segments):
-        found = _danger_of_segment(segment, depth) or _runs_a_download(line, index)
+    downloads = False
+    joins = ["", *(operator.text for operator in line.operators)]
+    for segment, join in zip(line.segments, joins, strict=False):
+        downloads = downloads and join in _PIPES
+        if downloads and _runs_its_input(segment):
+            return Danger(Harm.INSECURE, _RUNS_DOWNLOAD)
+        found = _danger_of_segment(segment, depth)
         if found is not None:
             return found
+        downloads = downloads or segment.program.rpartition("/")[2] in _DOWNLOADERS
     return None
 
 
@@ -209,9 +221,7 @@ def _danger_of_words(words: Sequence[str], depth: int) -> Danger | None:
     program = words[0].rpartition("/")[2]
     found = _danger_by_table(program, words, general=True)
     if found is None and any(_DOWNLOAD_IN_WORDS.search(word) for word in words[1:]):
-        found = (
-            Danger(Harm.INSECURE, "runs what it downloads") if program in _INTERPRETERS else None
-        )
+        found = Danger(Harm.INSECURE, _RUNS_DOWNLOAD) if program in _INTERPRETERS else None
     if found is None and (program in _CARRIERS or program in _INTERPRETERS):
         found = _danger_carried(words, depth)
     return found
@@ -220,17 +230,19 @@ def _danger_of_words(words: Sequence[str], depth: int) -> Danger | None:
 def _danger_carried(words: Sequence[str], depth: int) -> Danger | None:
     """Look at the commands that stand among another program's words, or quoted in one of them."""
     seen: set[str] = set()
+    takes_code = words[0].rpartition("/")[2] in _TAKES_CODE
     for index, word in enumerate(words[1:], start=1):
         if _CODE_THAT_DELETES.search(word):
             return Danger(Harm.DESTRUCTIVE, "code that deletes")
         found = None
         if word not in seen:
             found = _danger_by_table(word.rpartition("/")[2], words[index:], general=False)
-        if found is None and depth < _NESTING_MAX and (" " in word or ";" in word):
+        if found is None and takes_code and depth < _NESTING_MAX and _CODE_LIKE.search(word):
             found = _danger_of_line(parse(word), depth + 1)
         if found is not None:
             return found
         seen.add(word)
+        takes_code = takes_code or word.rpartition("/")[2] in _TAKES_CODE
     return None
 
 
@@ -270,16 +282,6 @@ def _is_met(part: str | re.Pattern[str], said: _Said) -> bool:
 
 def _spell(condition: _Condition) -> str:
     return " ".join(part if isinstance(part, str) else part.pattern for part in condition)
-
-
-def _runs_a_download(line: CommandLine, index: int) -> Danger | None:
-    """Notice ``curl … | sh``."""
-    if index == 0 or line.operators[index - 1].text not in ("|", "|&"):
-        return None
-    before = {segment.program.rpartition("/")[2] for segment in line.segments[:index]}
-    if before & _DOWNLOADERS and _runs_its_input(line.segments[index]):
-        return Danger(Harm.INSECURE, "runs what it downloads")
-    return None
 
 
 def _runs_its_input(segment: SimpleCommand) -> bool:

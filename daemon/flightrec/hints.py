@@ -331,9 +331,10 @@ def _say(remedy: Remedy, line: CommandLine, found: Found, location: Location) ->
     new = rewrite(remedy, line, found, location)
     if new is None or not _is_plain(new.segment) or danger_in(new.segment) is not None:
         return None
-    if new.line is None or not _is_plain(new.line) or danger_of(line) is not None:
+    whole = new.line
+    if whole is None or not _is_plain(whole) or len(line.segments) > SEGMENTS_MAX:
         return new.segment
-    return new.line
+    return whole if danger_of(line) is None else new.segment
 
 
 def _is_plain(text: str) -> bool:
