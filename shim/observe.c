@@ -17,7 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BUFFER_SIZE = 64 * 1024, FIRST_FREE_FD = 3 };
+enum {
+    CHUNK_SIZE = 64 * 1024,   /* read at a time: what a pipe holds */
+    BUFFER_SIZE = 256 * 1024, /* and what a socket holds, when the end has to be read at once */
+    FIRST_FREE_FD = 3,
+};
 
 enum stream_kind {
     KIND_ALONE, /* a terminal, a device, or closed: not touched */
@@ -268,7 +272,7 @@ static void flush(struct stream *stream)
 
 static void fill(struct stream *stream)
 {
-    ssize_t size = read(stream->source, stream->buffer, BUFFER_SIZE);
+    ssize_t size = read(stream->source, stream->buffer, CHUNK_SIZE);
 
     if (size > 0) {
         stream->start = 0;
@@ -283,12 +287,6 @@ static void fill(struct stream *stream)
 static bool any_open(void)
 {
     return streams[STREAM_OUTPUT].source >= 0 || streams[STREAM_ERROR].source >= 0;
-}
-
-static bool any_waiting(void)
-{
-    return (streams[STREAM_OUTPUT].source >= 0 && streams[STREAM_OUTPUT].waiting) ||
-           (streams[STREAM_ERROR].source >= 0 && streams[STREAM_ERROR].waiting);
 }
 
 /* Wait, with the signals of `mask` blocked, and move what there is to move. Return how many streams
@@ -464,9 +462,9 @@ static int stay_until_end(const sigset_t *waiting)
     bool ended = false;
 
     for (;;) {
-        int moved = pass_on(ended && !any_waiting() ? 0 : -1, waiting);
+        int moved = pass_on(ended ? 0 : -1, waiting);
         if (ended && moved == 0)
-            return status; /* drained; a background job may still hold the other end */
+            return status; /* drained, or the reader is slow: that is not the program's concern */
         if (ended && !any_open())
             return status;
         if (!ended && child_changed) {
@@ -506,6 +504,20 @@ static void leave_pump_behind(const sigset_t *mask)
     if (chdir("/") == 0)
         pass_on_until_end(mask);
     _exit(0);
+}
+
+/* Read what the program wrote last and nobody has taken yet: the tail needs it now. */
+static void read_ahead(struct stream *stream)
+{
+    ssize_t size;
+
+    while (stream->waiting && stream->end < BUFFER_SIZE) {
+        size = read(stream->source, stream->buffer + stream->end, BUFFER_SIZE - stream->end);
+        if (size <= 0)
+            return;
+        tail_add(stream->tail, stream->buffer + stream->end, (size_t)size);
+        stream->end += (size_t)size;
+    }
 }
 
 static void read_file_tail(struct stream *stream)
@@ -553,6 +565,9 @@ int observe(struct observation *seen, const struct observed_program *program)
     close_others(program->kept);
     seen->status = stay_until_end(&waiting);
     seen->usec = clock_mono_us() - begin;
+    for (int i = 0; i < STREAMS; i++)
+        if (streams[i].source >= 0)
+            read_ahead(&streams[i]);
     if (any_open())
         leave_pump_behind(&before);
     for (int i = 0; i < STREAMS; i++)

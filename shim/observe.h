@@ -4,8 +4,8 @@
  *
  * What it writes into a pipe or a socket goes through one of the same kind and is passed on at once;
  * two names of one pipe stay one, so that the order is kept. Regular files are read afterwards, and
- * terminals and devices are left alone. Signals are passed on. A background job that still holds our
- * pipe when the program ends gets a process of its own that goes on passing on.
+ * terminals and devices are left alone. Signals are passed on. Where a background job still holds our
+ * pipe when the program ends, or the reader is slow, a process stays behind that goes on passing on.
  */
 #ifndef FLIGHTREC_OBSERVE_H
 #define FLIGHTREC_OBSERVE_H

@@ -56,11 +56,17 @@ static bool is_forbidden(void)
     return result == EPERM || result == EACCES;
 }
 
+/* The daemon lets the connection of a stand-in be silent for as long as the command runs. */
+static const char *role_of(enum wire_source source)
+{
+    return source == SOURCE_SH ? "sh" : source == SOURCE_SHIM ? "shim" : "hook";
+}
+
 static enum way find_way(bool for_command)
 {
     if (paths_check_person() < 0 || paths_find(&report.paths) < 0)
         return WAY_NONE;
-    link_open(&report.link, &report.paths, "agent", getenv(AGENT_STARTER));
+    link_open(&report.link, &report.paths, role_of(report.starting.source), getenv(AGENT_STARTER));
     if (link_connect(&report.link, for_command))
         return WAY_SOCKET;
     return is_forbidden() ? WAY_FIFO : WAY_SOCKET; /* a missing daemon may be back at the end */

@@ -1,0 +1,129 @@
+"""A stage for agents: a throw-away home with a recorded session, and programs run with and without.
+
+What an agent does is start programs. So a test starts the same program twice, in the environment
+that ``flightrec run`` makes and in a plain one, and compares what a caller can see.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from flightrec.agent_session import AgentSession, open_session, session_environment
+from flightrec.errors import FlightrecError
+from flightrec.paths import HELPER_NAME, find_paths, find_resource
+from flightrec.shimmed_programs import shimmed_programs
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin"
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the caller of a program sees."""
+
+    status: int
+    output: bytes
+    errors: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Two environments that differ by the recorder, and a folder to work in."""
+
+    folder: Path
+    plain: dict[str, str]
+    recorded: dict[str, str]
+    session: AgentSession
+
+    def run(
+        self,
+        words: Sequence[str | bytes],
+        environment: dict[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> Seen:
+        """Start a program as most agents do: three pipes, and wait for the end of all."""
+        done = subprocess.run(
+            words,
+            env=self.recorded if environment is None else environment,
+            cwd=self.folder,
+            input=stdin,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        return Seen(done.returncode, done.stdout, done.stderr)
+
+
+def build_helper() -> Path:
+    """Return the helper; in a source tree it is built first, by one test process at a time."""
+    if (ROOT / "shim/Makefile").exists() and _is_editable():
+        with (Path(tempfile.gettempdir()) / "flightrec-tests-helper.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            musl = ["CC=musl-gcc", "STATIC=1"] if shutil.which("musl-gcc") else []
+            subprocess.run(["make", "-s", "-C", ROOT / "shim", *musl], check=True, timeout=300)
+    return find_resource(HELPER_NAME)
+
+
+def _is_editable() -> bool:
+    try:
+        return find_resource(HELPER_NAME).is_relative_to(ROOT)
+    except FlightrecError:
+        return True
+
+
+@contextlib.contextmanager
+def open_stage(home: Path, **variables: str) -> Iterator[Stage]:
+    """Set up a session in ``home``, which is also $HOME; ``variables`` are the person's own."""
+    build_helper()
+    folder = home / "work"
+    (folder / "sub").mkdir(parents=True)
+    plain = {
+        "HOME": str(home),
+        "PATH": PLAIN_PATH,
+        "LANG": "C.UTF-8",
+        "SHELL": "/bin/bash",
+        "SHLVL": "1",
+        "GIT_CEILING_DIRECTORIES": str(home),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **variables,
+    }
+    command = Path(sys.executable).parent / "flightrec"
+    names = shimmed_programs()
+    with open_session(find_paths(), "stage", names, plain["PATH"], command) as session:
+        environment = session_environment(plain, session)
+        environment["FLIGHTREC_COMMAND"] = "/nonexistent/flightrec"  # no daemon beside the test's
+        yield Stage(folder, plain, environment, session)
+
+
+def only(stage: Stage, *doors: str) -> dict[str, str]:
+    """Return the recorded environment with these doors open and all others shut.
+
+    Doors are PATH, BASH_ENV, ZDOTDIR and SHELL.
+    """
+    environment = dict(stage.recorded)
+    for door in {"PATH", "BASH_ENV", "ZDOTDIR", "SHELL"} - set(doors):
+        if door in stage.plain:
+            environment[door] = stage.plain[door]
+        else:
+            environment.pop(door)
+    return environment
+
+
+def processes_of(session: AgentSession) -> list[int]:
+    """Return the pids of all processes of a session that are still there."""
+    mark = f"FLIGHTREC_SESSION={session.id.hex()}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+    return [pid for pid in found if pid != os.getpid()]
