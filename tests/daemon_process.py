@@ -19,6 +19,7 @@ import pytest
 import flightrec as flightrec_package
 from fake_relay import FakeRelay
 from flightrec.client import request
+from flightrec.errors import FlightrecError, NoDaemonError
 from flightrec.paths import find_paths
 from flightrec.store import Store
 
@@ -90,6 +91,28 @@ class DaemonProcess:
 
     def ask(self, verb: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         return request(self.paths, verb, autostart=False, timeout_s=LIMIT_S, **arguments)
+
+    def status_or_none(self) -> dict[str, Any] | None:
+        """The status, or None where the daemon takes nobody in."""
+        try:
+            return request(self.paths, "status", autostart=False, timeout_s=LIMIT_S)
+        except NoDaemonError:
+            return None
+
+    def ask_until_ready(self, verb: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """Ask, and again while the writer is being started."""
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            try:
+                return self.ask(verb, **arguments)
+            except FlightrecError:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        """Read the database."""
+        with contextlib.closing(Store.open_read_only(self.paths.database)) as store:
+            return list(store.connection.execute(sql))
 
     def writer_pid(self) -> int | None:
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children")

@@ -59,6 +59,9 @@ RETRY_AFTER_S = (1.0, 2.0, 4.0)
 """Waits between attempts while the disk is full or cannot be written."""
 
 EXPORT_EVERY_S = 5.0
+LOOK_EVERY_S = 0.5
+"""How often memory files are written at most, and looked at where nothing was to be written."""
+
 PRUNE_EVERY_S = 60.0
 PRUNE_AGAIN_S = 0.2
 """Between portions, while there is too much in the database."""
@@ -119,7 +122,7 @@ class Writer:
         self._retry_at = 0.0
         self._trouble: str | None = None
         self._export_at: float | None = None
-        self._exported_s = 0.0
+        self._next_export_s = 0.0
         self._settle_at: float | None = None
         self._prune_at = 0.0
         self._reflect_at = time.monotonic() + self._settings.daemon.reflect_minutes * 60
@@ -210,8 +213,9 @@ class Writer:
         del self._pending[: len(group)]
         self._oldest_s = time.monotonic()
         self._clear_trouble()
-        self._link.send(Stored([key_of(message) for message in group], result.odd))
         self._follow(result)
+        # After the rules: whoever hears that a run is stored may count on the hint.
+        self._link.send(Stored([key_of(message) for message in group], result.odd))
         return True
 
     def _fail(self, error: BaseException) -> None:
@@ -276,7 +280,7 @@ class Writer:
 
     def _ask_for_export(self) -> None:
         if self._export_at is None:
-            self._export_at = max(time.monotonic(), self._exported_s + EXPORT_EVERY_S)
+            self._export_at = max(time.monotonic(), self._next_export_s)
 
     def _do_chores(self) -> None:
         """Do what is due; a chore that fails is logged and tried again at its next time."""
@@ -288,8 +292,9 @@ class Writer:
             self._prune_at = now + (PRUNE_AGAIN_S if more else PRUNE_EVERY_S)
         if self._export_at is not None and now >= self._export_at:
             self._export_at = None
-            self._exported_s = now
-            self._settle_at = now + SETTLE_S if self._recording.export() else None
+            wrote = self._recording.export()
+            self._next_export_s = now + (EXPORT_EVERY_S if wrote else LOOK_EVERY_S)
+            self._settle_at = now + SETTLE_S if wrote else None
         if self._settle_at is not None and now >= self._settle_at:
             self._settle_at = now + SETTLE_S if self._recording.settle_exports() else None
         if now >= self._reflect_at:
