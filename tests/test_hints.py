@@ -1,0 +1,367 @@
+"""When a hint is due, what it says, and what it costs."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flightrec.hints import COLUMNS_MAX, HintContext, HintIndex, HintRule, Outcome, says_the_same
+from flightrec.rules import Origin, Remedy, Scope, Slot, Takes, Trigger
+from flightrec.shell_words import parse
+from flightrec.wire import Phase, WordKind
+from learner import make_program, name_to_id
+
+HOUR = 3600 * 1_000_000
+REST = Slot(9)
+GTI = Trigger("command not found", ("gti", REST))
+GIT = Remedy("replace", words=("git", REST))
+
+
+def make_rule(number: int = 1, **changes: Any) -> HintRule:  # noqa: ANN401 - fields of HintRule
+    fields: dict[str, Any] = {
+        "id": f"ERR-20261130-{number:03}",
+        "offered": True,
+        "trigger": GTI,
+        "remedy": GIT,
+        "scope": Scope.USER,
+        "project": "/work/app",
+        "origin": Origin.RECORDED,
+        "c": 1,
+        "d": 0,
+        "failed": True,
+        "failures": 3,
+    }
+    return HintRule(**{**fields, **changes})
+
+
+def make_context(command: str = "gti status", **changes: Any) -> HintContext:  # noqa: ANN401 - same
+    fields: dict[str, Any] = {
+        "session": name_to_id("session"),
+        "run": os.urandom(16),
+        "command": command,
+        "cwd": "/work/app",
+        "project": "/work/app",
+        "worktree": "/work/app",
+        "now_us": 10 * HOUR,
+    }
+    return HintContext(**{**fields, **changes})
+
+
+def ask(*rules: HintRule, index: HintIndex | None = None, **context: Any) -> str:  # noqa: ANN401 - same
+    index = index or HintIndex()
+    index.update(rules)
+    hint = index.find(make_context(**context))
+    return hint.text if hint is not None else ""
+
+
+def failed_here(times: int, *, failed: bool = True, worktree: str = "/work/app") -> Outcome:
+    return Outcome("/work/app", worktree, failed, times, at_us=1)
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def test_a_hint_says_where_how_often_and_how_it_failed_and_what_to_type() -> None:
+    assert ask(make_rule(outcomes=(failed_here(2),))) == (
+        "flightrec: previously failed here (2×: command not found); try: git status"
+    )
+    assert ask(make_rule()) == (
+        "flightrec: previously failed before (3×: command not found); try: git status"
+    )
+
+
+def test_failures_in_all_worktrees_of_the_project_are_counted() -> None:
+    outcomes = (failed_here(2), failed_here(3, worktree="/work/other"))
+
+    assert "(5×:" in ask(make_rule(outcomes=outcomes))
+
+
+def test_a_newer_outcome_replaces_the_older_one_of_its_worktree() -> None:
+    index = HintIndex()
+    index.update([make_rule(outcomes=(failed_here(2),))])
+
+    assert "(3×:" in ask(make_rule(outcomes=(failed_here(3),)), index=index)
+
+
+def test_a_rule_of_the_person_that_never_failed_says_so() -> None:
+    rule = make_rule(trigger=Trigger("", ("gti", REST)), origin=Origin.PERSON, failures=0)
+
+    assert ask(rule) == "flightrec: noted by you; try: git status"
+
+
+def test_the_line_is_shown_whole_where_it_fits_and_is_harmless() -> None:
+    rule = make_rule()
+
+    assert ask(rule, command="cd /x && gti log | less").endswith("try: cd /x && git log | less")
+    assert ask(rule, command="echo a\ngti log").endswith("try: git log")
+    assert ask(rule, command="rm -rf build && gti log").endswith("try: git log")
+    assert ask(rule, command=f"echo {'x' * COLUMNS_MAX}; gti log").endswith("try: git log")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "gti push --force",
+        "gti reset --hard",
+        f"gti add {'x' * COLUMNS_MAX}",
+        "gti add 'a\x1b[31m'",
+        "gti clone https://‹secret:url›@x",
+        "gti commit -m 'a\nb'",
+        "gti log '",
+        "gti " + "x" * 5000,
+    ],
+)
+def test_what_cannot_be_said_whole_or_is_dangerous_is_not_said(command: str) -> None:
+    assert ask(make_rule(), command=command) == ""
+
+
+@settings(max_examples=200)
+@given(st.text(max_size=60))
+def test_a_hint_is_one_printable_line_whatever_was_typed(words: str) -> None:
+    text = ask(make_rule(), command=f"gti {words}")
+
+    assert text.isprintable()
+    assert len(text) <= 300
+
+
+def test_the_hint_for_the_writer_names_rule_session_run_and_phase() -> None:
+    index = HintIndex()
+    index.update([make_rule()])
+    context = make_context()
+
+    hint = index.find(context)
+
+    assert hint is not None
+    shown = hint.shown
+    assert (shown.rule, shown.session, shown.run) == (
+        "ERR-20261130-001",
+        context.session,
+        context.run,
+    )
+    assert (shown.phase, shown.remedy, shown.at_us) == (Phase.START, "git status", context.now_us)
+
+
+# -- due ------------------------------------------------------------------------------------------
+
+
+def test_a_rule_that_is_not_offered_any_more_is_forgotten() -> None:
+    index = HintIndex()
+    index.update([make_rule()])
+
+    assert ask(make_rule(offered=False), index=index) == ""
+
+
+def test_a_project_s_rule_is_hinted_in_its_project_only_until_it_is_widened() -> None:
+    index = HintIndex()
+    rule = make_rule(scope=Scope.PROJECT)
+
+    assert ask(rule, index=index, project="/work/other") == ""
+    assert ask(make_rule(), index=index, project="/work/other", worktree="/work/other")
+    assert ask(make_rule(offered=False), index=index, session=name_to_id("2")) == ""
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "failed", "due"),
+    [
+        ((failed_here(1),), True, True),
+        ((failed_here(1, failed=False),), True, False),
+        ((failed_here(1), failed_here(0, failed=False, worktree="/work/two")), True, True),
+        ((failed_here(1, worktree="/work/two"),), False, True),
+        ((failed_here(0, failed=False, worktree="/work/two"),), True, False),
+        ((), True, True),
+        ((), False, False),
+        ((Outcome("/other", "/other", failed=False, failures=0, at_us=1),), True, True),
+    ],
+    ids=[
+        "failed here", "passed here", "passed in another worktree",
+        "failed in another worktree only", "passed in another worktree only", "never ran here, failed elsewhere",
+        "never ran here, passed elsewhere", "passed in another project",
+    ],
+)  # fmt: skip
+def test_a_hint_is_due_where_the_trigger_s_last_outcome_was_a_failure(
+    outcomes: tuple[Outcome, ...],
+    failed: bool,  # noqa: FBT001 - a table
+    due: bool,  # noqa: FBT001 - a table
+) -> None:
+    assert bool(ask(make_rule(outcomes=outcomes, failed=failed))) is due
+
+
+def test_no_hint_where_the_missing_program_is_there_now(tmp_path: Path) -> None:
+    bin_ = tmp_path / "bin"
+    make_program(bin_, "git")
+
+    assert ask(make_rule(), path=str(bin_))
+    make_program(bin_, "gti")
+    assert ask(make_rule(), path=str(bin_)) == ""
+    assert ask(make_rule(), path=str(bin_), command="cd x && gti log") == ""
+
+
+@pytest.mark.parametrize("kind", [WordKind.ALIAS, WordKind.FUNCTION, WordKind.BUILTIN])
+def test_no_hint_where_the_shell_has_its_own_meaning_for_the_word(kind: WordKind) -> None:
+    assert ask(make_rule(), word_kind=kind) == ""
+    assert ask(make_rule(), word_kind=kind, command="cd x && gti log") != ""
+    assert ask(make_rule(trigger=Trigger("command not found", ("source", REST)))) == ""
+
+
+def test_no_hint_where_the_remedy_s_program_is_missing_in_this_shell(tmp_path: Path) -> None:
+    make_program(tmp_path, "other")
+
+    assert ask(make_rule(), path=str(tmp_path)) == ""
+    alias = Remedy("replace", words=("git", REST), shell_word=True)
+    assert ask(make_rule(remedy=alias), path=str(tmp_path)) != ""
+
+
+def test_nothing_is_hinted_in_somebody_else_s_repository() -> None:
+    assert ask(make_rule(), mine=False) == ""
+
+
+def test_a_rule_is_hinted_once_in_a_session_and_again_after_an_hour_in_vain() -> None:
+    index = HintIndex()
+
+    assert ask(make_rule(), index=index)
+    assert ask(index=index, now_us=10 * HOUR + HOUR - 1) == ""
+    assert ask(index=index, session=name_to_id("other"))
+    assert ask(index=index, now_us=11 * HOUR)
+
+
+def test_a_rule_whose_remedy_was_tried_is_not_hinted_again_in_that_session() -> None:
+    index = HintIndex()
+    assert ask(make_rule(), index=index)
+
+    assert ask(index=index, command="cd . && git status | cat") == ""
+    assert ask(index=index, now_us=20 * HOUR) == ""
+
+
+def test_a_session_that_ended_is_forgotten() -> None:
+    index = HintIndex()
+    assert ask(make_rule(), index=index)
+    index.forget_session(name_to_id("session"))
+
+    assert ask(index=index)
+
+
+def test_the_remedy_with_the_best_evidence_is_hinted() -> None:
+    other = Remedy("replace", words=("gitk", REST))
+    rules = (make_rule(1), make_rule(2, remedy=other, c=5, d=1), make_rule(3, remedy=other, c=3))
+
+    assert ask(*rules).endswith("try: gitk status")
+
+
+def test_the_first_failing_part_of_a_line_is_hinted() -> None:
+    dokcer = Trigger("command not found", ("dokcer", REST))
+    docker = Remedy("replace", words=("docker", REST))
+    rules = (make_rule(1), make_rule(2, trigger=dokcer, remedy=docker, c=9))
+
+    assert ask(*rules, command="gti pull && dokcer build .").endswith(
+        "try: git pull && dokcer build ."
+    )
+
+
+def test_every_sort_of_anchor_is_found() -> None:
+    slot = Slot(7, Takes.VALUE, "--colr=")
+    new = Slot(7, Takes.VALUE, "--color=")
+    option = make_rule(
+        1,
+        trigger=Trigger("unknown option", ("ls", Slot(1), slot, REST)),
+        remedy=Remedy("replace", words=("ls", Slot(1), new, REST)),
+    )
+    exact = make_rule(
+        2,
+        trigger=Trigger("missing module", ("npm", "test")),
+        remedy=Remedy("prerequisite", before=("npm install",)),
+    )
+
+    assert ask(option, command="ls -l --colr='a b' x").endswith("try: ls -l --color='a b' x")
+    assert ask(exact, command="npm test").endswith("try: npm install && npm test")
+
+
+# -- after a failure ------------------------------------------------------------------------------
+
+
+def find_after(index: HintIndex, kind: str = "command not found", **context: Any) -> str:  # noqa: ANN401 - same
+    hint = index.find_after_failure(make_context(**context), kind)
+    return hint.text if hint is not None else ""
+
+
+def test_a_failure_whose_fix_is_known_is_hinted_afterwards_though_it_passed_before() -> None:
+    index = HintIndex()
+    index.update([make_rule(outcomes=(failed_here(4, failed=False),))])
+
+    assert ask(index=index) == ""
+    assert find_after(index, "permission denied") == ""
+    assert find_after(index).endswith("failed here (4×: command not found); try: git status")
+    assert find_after(index) == ""
+
+
+def test_a_run_that_had_its_hint_before_gets_none_afterwards() -> None:
+    index = HintIndex()
+    other = Remedy("replace", words=("gitk", REST))
+    index.update([make_rule(1), make_rule(2, remedy=other)])
+    run = name_to_id("run")
+
+    assert ask(index=index, run=run)
+    assert find_after(index, run=run) == ""
+
+
+def test_only_lines_that_a_rule_is_about_are_worth_a_closer_look() -> None:
+    index = HintIndex()
+    index.update([make_rule(scope=Scope.PROJECT)])
+
+    assert index.may_know("cd x && gti log", "/work/app")
+    assert not index.may_know("git log", "/work/app")
+    assert not index.may_know("gti log", "/work/other")
+
+
+# -- bounds ---------------------------------------------------------------------------------------
+
+
+def test_many_rules_about_one_command_are_bounded_and_the_best_stay() -> None:
+    index = HintIndex()
+    for number in range(200):
+        remedy = Remedy("replace", words=(f"tool{number}", REST))
+        index.update([make_rule(number, remedy=remedy, c=number % 150)])
+
+    assert ask(index=index).endswith("try: tool149 status")
+
+
+def test_the_cost_of_a_lookup_does_not_grow_with_the_rules() -> None:
+    small, large = HintIndex(), HintIndex()
+    for index, size in ((small, 100), (large, 20_000)):
+        index.update(
+            make_rule(number, trigger=Trigger("x", ("git", Slot(1), f"w{number}", REST)))
+            for number in range(size)
+        )
+
+    def took(index: HintIndex) -> float:
+        start = time.perf_counter()
+        for number in range(300):
+            index.find(make_context(f"git log --oneline {number} w1x"))
+        return time.perf_counter() - start
+
+    took(small)
+    assert min(took(large) for _ in range(3)) < 3 * max(min(took(small) for _ in range(3)), 0.003)
+
+
+@pytest.mark.parametrize(
+    ("remedy", "line", "same"),
+    [
+        ("git status", "git status", True),
+        ("git status", "cd x && git  'status' | cat", True),
+        ("git status", "git status -s", False),
+        ("npm i && npm test", "npm i && npm test", True),
+        ("npm i && npm test", "npm test", False),
+        ("A=1 make", "make", False),
+        ("A=1 make", "A=1 make", True),
+        ("", "make", False),
+    ],
+)
+def test_a_line_says_the_same_as_a_remedy_where_it_runs_all_of_it(
+    remedy: str,
+    line: str,
+    same: bool,  # noqa: FBT001 - a table
+) -> None:
+    assert says_the_same(remedy, parse(line)) is same
