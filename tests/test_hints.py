@@ -177,11 +177,16 @@ def test_a_project_s_rule_is_hinted_in_its_project_only_until_it_is_widened() ->
         ((Outcome("/other", "/other", failed=False, failures=0, at_us=1),), True, True),
     ],
     ids=[
-        "failed here", "passed here", "passed in another worktree",
-        "failed in another worktree only", "passed in another worktree only", "never ran here, failed elsewhere",
-        "never ran here, passed elsewhere", "passed in another project",
+        "failed here",
+        "passed here",
+        "passed in another worktree",
+        "failed in another worktree only",
+        "passed in another worktree only",
+        "never ran here, failed elsewhere",
+        "never ran here, passed elsewhere",
+        "passed in another project",
     ],
-)  # fmt: skip
+)
 def test_a_hint_is_due_where_the_trigger_s_last_outcome_was_a_failure(
     outcomes: tuple[Outcome, ...],
     failed: bool,  # noqa: FBT001 - a table

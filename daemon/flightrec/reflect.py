@@ -57,7 +57,7 @@ def _tidy(book: Rulebook, now_us: int, path: str) -> list[str]:
     lines = []
     ignored = book.close_hints_before(now_us - HINT_DAYS * DAY_US)
     if ignored:
-        lines.append(f"{ignored} hints had no answer")
+        lines.append(f"hints that nothing answered: {ignored}")
     for rule in book.rules():
         lines += (f"{rule.id} {what}" for what in _tidy_rule(book, rule, now_us, path))
     return lines
