@@ -311,7 +311,8 @@ static int pass_on(int timeout_ms, const sigset_t *mask)
 /* ---- signals and the child ---- */
 
 /* Sent to us and meant for the program. The terminal sends its own to the whole group, and the
- * program is in it: those are not passed on, since "once more" means something to many programs.
+ * program is in it: those are not passed on, since "once more" means something to many programs. Nobody
+ * can tell kill(2) of the group from kill(2) of us, so such a signal may come twice, never not at all.
  * SIGALRM comes from the kernel too, but an alarm set before we were started is ours alone. */
 static const int PASSED_ON[] = {SIGTERM, SIGHUP, SIGINT,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};

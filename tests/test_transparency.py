@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pexpect
+import psutil
 import pytest
 
 from agent_stage import PATIENCE_S, Seen, Stage, open_stage
@@ -360,11 +361,21 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL, signal.
 
 UNDER_SIGNAL = {
     "waits": "sh -c 'echo ready; exec sleep 0.5'; echo after",
-    "traps": "trap 'echo trapped; exit 9' TERM INT HUP USR1;"
+    # a group's signal is also passed on: the trap may be entered twice
+    "traps": "trap 'trap \"\" TERM INT HUP USR1; echo trapped; exit 9' TERM INT HUP USR1;"
     " sh -c 'echo ready; exec sleep 0.5' & wait",
     "becomes another": "exec sh -c 'echo ready; exec sleep 0.5'",
     "pipeline": "sh -c 'echo ready; exec sleep 0.5' | cat; echo after",
 }
+
+
+def _await_sleep(pid: int) -> None:
+    """Return once the process and all below it wait for something."""
+    while True:
+        tree = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        if all(process.status() == psutil.STATUS_SLEEPING for process in tree):
+            return
+        time.sleep(0.005)
 
 
 def _signalled(
@@ -375,6 +386,7 @@ def _signalled(
     )
     assert process.stdout is not None
     first = os.read(process.stdout.fileno(), 100)
+    _await_sleep(process.pid)
     (os.killpg if group else os.kill)(process.pid, number)
     status = process.wait(PATIENCE_S)
     os.set_blocking(process.stdout.fileno(), False)
