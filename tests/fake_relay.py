@@ -87,6 +87,9 @@ class FakeRelay:
     def __exit__(self, *_: object) -> None:
         self.socket.close()
 
+    def fileno(self) -> int:
+        return self.socket.fileno()
+
     def send(self, *messages: AnyMessage) -> None:
         self.socket.sendall(b"".join(encode(message) for message in messages))
 
@@ -117,9 +120,9 @@ class FakeRelay:
             if not self.receive():
                 raise ConnectionResetError
 
-    def wait_for_commit(self, *runs: bytes) -> None:
+    def wait_for_commit(self, *runs: bytes, limit_s: float = LIMIT_S) -> None:
         """Return once these runs are acknowledged."""
-        deadline = time.monotonic() + LIMIT_S
+        deadline = time.monotonic() + limit_s
         while not self.committed.issuperset(runs):
             assert time.monotonic() < deadline
             if not self.receive():
