@@ -24,9 +24,9 @@ NAME_GATES = (
 
 _ASSIGNED = re.compile(
     r"(?<![\w.\-])(?P<name>[\w.\-]{2,120}+)"
-    r"(?:(?:\\{0,3}[\"'\]]|%22)?(?P<space>[ \t]{0,12})"
+    r"(?:(?:\\{0,3}[\"']|%22)?[\]}]?(?P<space>[ \t]{0,12})"
     r"(?P<sep>=>|:=|={1,3}|:(?!:|//)|%3[ADad])(?P<gap>[ \t]{0,8})"
-    r"|\\{0,3}[\"'][ \t]{0,2}(?P<comma>,)[ \t]{0,2}(?=\\{0,3}[\"']))"
+    r"|\\{0,3}[\"'](?:\][ \t]{1,2}|[ \t]{0,2}(?P<comma>,)[ \t]{0,2})(?=\\{0,3}[\"']))"
     r"(?P<open>[bBnNrRuU@$]?(?P<quote>\\{0,3}[\"'])|%22)?"
 )
 _CALLED = frozenset(["(", "["])
@@ -39,14 +39,14 @@ _LINE = re.compile(r"[^\n]{1,4000}")
 _LINE_START = re.compile(r"[\s>+*#$-]{0,40}(?:(?:export|set|ENV|ARG|declare -x)\s{1,4})?\Z")
 _ENDED = re.compile(r"[ \t]{0,8}(?:[,;)\]}\"'#]|//|\r?\n|\Z)")
 _PHRASE = re.compile(r"[A-Z][A-Za-z']{0,40}(?: [A-Za-z']{1,40}){1,40}[.!?]?\Z")
-_SENTENCE = re.compile(r"[A-Za-z']{1,40}(?:[ ,]{1,2}[A-Za-z']{1,40}){3,40}[.!?]?\Z")
+_SENTENCE = re.compile(r"[A-Za-z']{1,40}(?:[ ,]{1,2}(?:[A-Za-z']{1,40}|[0-9]{1,3})){3,40}[.!?]?\Z")
 
 
 def find_assignments(text: str) -> Spans:
     """Yield the values of all names that announce a secret."""
     for match in _ASSIGNED.finditer(text):
         named = classify_name(match["name"])
-        if named is None:
+        if named is None or text.endswith("checksum/", 0, match.start()):
             continue
         asked = match.start() > 0 and text[match.start() - 1] in "?&"
         start, end = _value_span(text, match, asked=asked)
@@ -111,7 +111,9 @@ def _is_secret(text: str, match: re.Match[str], value: str, end: int) -> bool:
         return looks_random(value) or (
             _ENDED.match(text, end) is not None and _stands_alone(value, match["name"])
         )
-    return match["sep"] != ":" or looks_random(value)
+    if match["sep"] != ":":
+        return True
+    return looks_random(value) and (len(value) >= 16 or "pass" in match["name"].lower())
 
 
 def _stands_alone(value: str, name: str) -> bool:
@@ -119,8 +121,12 @@ def _stands_alone(value: str, name: str) -> bool:
     name = name.lower()
     if name == "passwd":  # the program speaks: "passwd: unchanged"
         return False
-    plain = re.sub(r"[\W_]", "", value).isalpha()
+    letters = re.sub(r"[\W_]", "", value)
+    plain = letters.isalpha() and (len(letters) < 16 or _CAMEL.match(letters) is not None)
     return not plain or (("pass" in name or "pwd" in name) and value.isalnum())
+
+
+_CAMEL = re.compile(r"[A-Z]?[a-z]{1,40}(?:[A-Z][a-z]{1,40}){0,8}\Z|[A-Z]{1,80}\Z")
 
 
 _MARKUP = re.compile(r"<(?P<name>[\w:.-]{2,64})(?:\s[^<>]{0,200})?>(?P<value>[^<>\n]{1,2000})</")
@@ -153,8 +159,8 @@ def find_paired(text: str) -> Spans:
 def find_netrc(text: str) -> Spans:
     """Yield the passwords of ``machine … login … password …``."""
     for match in _NETRC.finditer(text):
-        if not is_harmless(match["value"], "password"):
-            yield *match.span("value"), "password"
+        if not is_harmless(match["value"], "pass"):
+            yield *match.span("value"), "pass"
 
 
 _STATED = re.compile(

@@ -47,18 +47,18 @@ def words(text: str) -> frozenset[str]:
 _NOUNS = {
     word: Named(kind, trust)
     for kind, trust, nouns in (
-        ("password", Trust.SURE, "password passwd passw pwd pass pw pswd psw psk userpw"),
-        ("password", Trust.SURE, "passwort kennwort senha contrasena parola wachtwoord heslo mdp"),
-        ("passphrase", Trust.SURE, "passphrase passcode mnemonic"),
+        ("pass", Trust.SURE, "password passwd passw pwd pass pw pswd psw psk userpw"),
+        ("pass", Trust.SURE, "passwort kennwort senha contrasena parola wachtwoord heslo mdp"),
+        ("phrase", Trust.SURE, "passphrase passcode mnemonic"),
         ("token", Trust.SURE, "token"),
         ("secret", Trust.SURE, "secret"),
         ("cookie", Trust.LIKELY, "cookie cookies"),
         ("token", Trust.LIKELY, "tokens jwt pat bearer otp totp csrf xsrf"),
         ("secret", Trust.LIKELY, "secrets salt hmac"),
-        ("password", Trust.LIKELY, "passwords pin puk cred creds credential credentials"),
+        ("pass", Trust.LIKELY, "passwords pin puk cred creds credential credentials"),
         ("auth", Trust.LIKELY, "auth authorization authentication"),
         ("key", Trust.LIKELY, "key keys apikeys"),
-        ("signature", Trust.QUERY, "sig signature"),
+        ("sig", Trust.QUERY, "sig signature"),
         ("code", Trust.QUERY, "code ticket"),
         ("session", Trust.QUERY, "session sessionid sessid jsessionid phpsessid sid"),
     )
@@ -66,13 +66,13 @@ _NOUNS = {
 }
 
 _ENDINGS = (
-    ("password", Named("password", Trust.SURE)),
-    ("passwd", Named("password", Trust.SURE)),
-    ("passphrase", Named("passphrase", Trust.SURE)),
+    ("password", Named("pass", Trust.SURE)),
+    ("passwd", Named("pass", Trust.SURE)),
+    ("passphrase", Named("phrase", Trust.SURE)),
     ("secret", Named("secret", Trust.SURE)),
     ("token", Named("token", Trust.SURE)),
-    ("pwd", Named("password", Trust.SURE)),
-    ("pass", Named("password", Trust.SURE)),
+    ("pwd", Named("pass", Trust.SURE)),
+    ("pass", Named("pass", Trust.SURE)),
 )
 """Words written together: ``pgpassword``, ``authtoken``, ``clientsecret``."""
 
@@ -90,7 +90,7 @@ _KEY_OF = words("""
 
 _JOINED_KEY = re.compile(
     r"(?:access|account|admin|api|app|auth|client|consumer|encryption|license|master|private|"
-    r"secret|service|session|shared|signing|storage|subscription)keys?\Z"
+    r"secret|service|session|shared|storage|subscription)keys?\Z"
 )
 
 _NO_SECRET_AFTER = words("""
@@ -109,11 +109,12 @@ _NO_SECRET_AFTER = words("""
 
 _NO_SECRET_BEFORE = words("""
     allow arrow ask avg bad batch bos cache cached can cls completion context continuation delete
-    disable drop dry enable end eos export final foreign forgot gen generate generated generation
-    get has host hot idempotency image import input invalid is last list mask max min missing new
-    next no num number object optional output pad page pagination partition per primary prompt
-    public recv require required reset resume revoke rotate row sep show skip sort special starting
-    stop sync tests total unexpected unk unknown unset use used valid verify with without
+    disable drop dry edit enable end eos export fetch final foreign forgot gen generate generated
+    generation get has host hot idempotency image import input invalid is last list locate lsign
+    mask max min missing new next no num number object optional output pad page pagination
+    partition per primary prompt public quick recv require required reset resume revoke rotate row
+    search send sep show skip sort special starting stop sync tests total unexpected unk unknown
+    unset use used valid verify with without
 """)
 _STILL_A_PASSWORD = words("new next host cache final end last get root")
 """Of the words above, those that leave a password one: ``--new-password``, ``CACHE_PASSWORD``."""
@@ -135,6 +136,8 @@ def classify_name(name: str) -> Named | None:
     if name in {"PWD", "OLDPWD"} or _SOURCE.search(name):  # the shell's own; a file
         return None
     parts = [part.lower() for part in _PARTS.findall(_OPTION.sub("", name))]
+    if parts == ["pass"]:  # perhaps a count: "pass=12 fail=0"
+        return Named("token", Trust.SURE)
     for index in range(len(parts) - 1, -1, -1):
         named = _noun(parts, index)
         if named is not None:
@@ -169,23 +172,25 @@ def _vetoed(parts: list[str], index: int, named: Named) -> bool:
     if not _NO_SECRET_AFTER.isdisjoint(parts[index + 1 :]):
         return True
     before = _NO_SECRET_BEFORE.intersection(parts[:index])
-    if named.kind in {"password", "passphrase", "secret"}:
+    if named.kind in {"pass", "phrase", "secret"}:
         before -= _STILL_A_PASSWORD
     return bool(before)
 
 
 _REFERENCE = re.compile(
-    r"\$(?:[A-Za-z_{(\[]|[0-9@*#?!]?\Z)"  # an expansion, and no crypt hash such as $6$
+    r"\$(?!(?:y|gy|apr1|sha1|argon2\w{0,2}|scrypt|pbkdf2[\w-]{0,20})\$)"  # a hash, no expansion
+    r"(?:[A-Za-z_{(\[]|[0-9@*#?!]?\Z)"
     r"|`|%[sdrvqf]\Z|%\(\w{1,40}\)s|\{\d?\}|%[A-Za-z_]\w{0,64}%|\{\{|\{[A-Za-z_$][\w.\[\]]{0,64}\}|<[^<>]{0,80}>?\Z"
     r"|\[[A-Za-z_ -]{0,40}\]|\[[A-Z]{4}"
     r"|(?:op|vault|ref|ref\+\w{1,20}|secret|secretref|keyring|ssm|sops|awssm|gcpsm|azurekv|bws"
     r"|env|file|fd|doppler|infisical|keychain|pass|chamber)://"
     r"|(?:file|env|fd|keyring|cmd|pinentry|interactive):|@[\w./~-]|!vault|ENC\[|arn:aws"
-    r"|\W{0,3}\Z|([*xX.\-_#•●·?0])\1{2,}\W{0,3}\Z|\w{0,6}\*{3,}\w{0,6}\Z"
+    r"|\W{0,3}\Z|([*xX.\-_#•●·?0])\1{2,}\W{0,3}\Z|\w{0,6}\*{3,}\w{0,6}\Z|//"
+    r"|[\w-]{0,20}?([xX])\2{5,}\W{0,3}\Z"
 )
 """A pointer to where a value is kept, or a mask over it."""
 
-_EXPRESSION = re.compile(r"\\[wdbsWDS]|\(\?|\[\^|\[[aA0]-[zZ9]|\{[0-9]{1,4},[0-9]{0,4}\}")
+_EXPRESSION = re.compile(r"\.[*+]|\\[wdbsWDS]|\(\?|\[\^|\[[aA0]-[zZ9]|\{[0-9]{1,4},[0-9]{0,4}\}")
 """What only a regular expression holds."""
 
 _EXAMPLE = words("""
@@ -216,6 +221,9 @@ _FILE = re.compile(
     r"[\w.~@+-]{1,128}\.(?:pem|key|pub|crt|cer|der|p12|pfx|jks|json|ya?ml|toml|ini|conf|cfg|txt"
     r"|env|gpg|asc|age|kdbx|keytab|py|js|ts|go|rb|rs|sh|php|java|html?|md|csv|log|lst|dic|enc)\Z"
 )
+_ROOTED = re.compile(
+    r"\.{0,2}/(?:[a-z][a-z0-9_.-]{1,20}|Users|Volumes|Library)?(?:/|\Z)|~\w{0,32}/|[A-Z]:[/\\]"
+)
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@~+%{}$-]{0,128}(?:[/\\][\w.@~+%{}$ -]{0,128}){1,32}\Z")
 _CODE = re.compile(
     r"(?:os|process|import|env|self|this|config|cfg|settings|secrets|vars?|local|data|module|args"
@@ -232,7 +240,7 @@ def is_harmless(value: str, kind: str) -> bool:
     bare = value.strip("'\"\\, \t")
     if not bare or MARK in bare or _REFERENCE.match(bare) or _EXPRESSION.search(bare):
         return True
-    if kind == "password":
+    if kind == "pass":
         return is_example(bare)
     counts = bare.isdigit() and len(bare) <= 6  # a position, a year
     return counts or is_example(bare) or is_path(bare)
@@ -250,12 +258,12 @@ def is_example(value: str) -> bool:
 
 
 def is_path(value: str) -> bool:
-    """Tell whether a value names a file rather than being a secret."""
+    """Tell whether a value names a file rather than being a secret, as base64 with slashes is."""
     if _FILE.match(value):
         return True
     if not _PATH.match(value):
         return False
-    return value[0] in "/~." or not any(looks_random(part) for part in re.split(r"[/\\]", value))
+    return _ROOTED.match(value) is not None or len(_TURNS.findall(value)) * 6 < len(value)
 
 
 def is_code(value: str) -> bool:

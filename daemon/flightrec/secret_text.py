@@ -47,7 +47,7 @@ def find_in_text(text: str) -> list[Finding]:
 # --- tokens of vendors -----------------------------------------------------------------------
 
 _RUN = re.compile(r"[A-Za-z0-9_+=~%-]{14}")
-"""Every token holds one, most command lines do not."""
+"""Every token holds one, except those in the URLs of some hooks; most command lines do not."""
 
 _PLAIN_WORD = re.compile(r"[a-z_./:-]{1,16384}\Z")
 _LONG_WORD = re.compile(r"[^\s\"'<>(){},;]{14,16384}")
@@ -64,7 +64,7 @@ _LITERALS = tuple(
 
 
 def _vendor_tokens(text: str) -> Iterator[Finding]:
-    if not _RUN.search(text):
+    if not _RUN.search(text) and "hooks." not in text:
         return
     words = " ".join([word for word in _LONG_WORD.findall(text) if not _PLAIN_WORD.match(word)])
     if not words:
@@ -100,7 +100,7 @@ def _url_passwords(text: str) -> Spans:
         span = _userinfo_secret(match[1])
         if span is not None:
             offset = match.start(1)
-            yield offset + span[0], offset + span[1], "url-password"
+            yield offset + span[0], offset + span[1], "url"
 
 
 def _userinfo_secret(rest: str) -> tuple[int, int] | None:
@@ -114,7 +114,7 @@ def _userinfo_secret(rest: str) -> tuple[int, int] | None:
             return None
     user, colon, password = rest[:at].partition(":")
     if colon and password not in _NO_PASSWORDS:
-        return None if is_harmless(password, "password") else (len(user) + 1, at)
+        return None if is_harmless(password, "pass") else (len(user) + 1, at)
     return (0, len(user)) if len(user) >= 16 and looks_random(user) else None
 
 
@@ -138,18 +138,19 @@ def _authorizations(text: str) -> Spans:
         start = match.start("value")
         scheme = _SCHEME.match(value)
         if scheme and scheme[1].lower() in _MANY_PARTS:
-            yield start + scheme.end(), start + len(value.rstrip()), "authorization"
+            yield start + scheme.end(), start + len(value.rstrip()), "header"
             continue
         credential = _CREDENTIAL.match(value, scheme.end() if scheme else 0)
-        in_list = "," in text[match.start() : start] and scheme is None
-        if credential and _is_credential(credential[1], quoted=bool(quote) and not in_list):
-            yield start + credential.start(1), start + credential.end(1), "authorization"
+        listed = "," in text[match.start() : start]
+        certain = scheme is not None or (quote is not None and not listed)
+        if credential and _is_credential(credential[1], certain=certain):
+            yield start + credential.start(1), start + credential.end(1), "header"
 
 
-def _is_credential(value: str, *, quoted: bool) -> bool:
+def _is_credential(value: str, *, certain: bool) -> bool:
     if is_harmless(value, "token"):
         return False
-    return quoted or looks_random(value) or (len(value) >= 6 and not value.isalpha())
+    return looks_random(value) or (certain and len(value) >= 6 and not value.isalpha())
 
 
 def _bearer_tokens(text: str) -> Spans:
@@ -209,7 +210,7 @@ _SET_PASSWORD = (
     r"(?i)\bset\s{1,4}password\s{1,4}(?:for\s{1,4}\S{1,120}\s{1,4})?(?:=|to)\s{0,4}" + _QUOTED
 )
 _SQL = _forms(
-    "password",
+    "pass",
     _IDENTIFIED,
     _SET_PASSWORD,
     r"(?i)\bpassword(?:\s{1,4}|\s{0,4}\(\s{0,4})[Nn]?\\{0,3}'([^'\"\n]{1,400})\\{0,3}'",
@@ -224,7 +225,7 @@ _LOGIN_CALL = (
 _SECURE_STRING = (
     r"(?i)\bConvertTo-SecureString\s{1,4}(?:-String\s{1,4})?[\"']?([^\s\"'$-][^\s\"']{1,400})"
 )
-_CALLS = _forms("password", _LOGIN_CALL, _SECURE_STRING)
+_CALLS = _forms("pass", _LOGIN_CALL, _SECURE_STRING)
 
 _REDIS_AUTH = (
     r"\bAUTH\s{1,4}(?:default\s{1,4})?[\"']?([^\s\"'=:-][^\s\"']{5,400})[\"']?"
@@ -238,19 +239,19 @@ _EXPECT = (
     r"(?i)assword[^\n]{0,80}send\s{1,4}(?:--\s{1,4})?\\{0,3}[\"']([^\"'\n]{1,200}?)\\{1,3}[rn]"
 )
 _SERVERS = _forms(
-    "password",
+    "pass",
     _REDIS_SETTING,
     r"(?i)\bACL\s{1,4}SETUSER\s[^\n>]{1,100}>(\S{1,400})",
     _REDIS_AUTH,
     _EXPECT,
 )
 _PGPASS = _forms(
-    "password",
+    "pass",
     r"(?:^|(?<=[\s\"']))[\w.*-]{1,100}:(?:[0-9]{2,5}|\*):[\w*.-]{1,64}:[\w*.-]{1,64}"
     r":(?![0-9]{1,8}(?![^\s:\"']))([^\s:\"']{4,200})(?=[\s\"']|\Z)",
 )
 _HASHES = _forms(
-    "password-hash",
+    "hash",
     r"(\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|sha1|argon2(?:id|i|d)|scrypt|pbkdf2[\w-]{0,20})"
     r"\$[^\s:'\"]{8,400})",
     r"\b((?:pbkdf2_sha\d{1,3}|bcrypt_sha256|argon2)\$[^\s'\"]{16,400})",
@@ -258,7 +259,7 @@ _HASHES = _forms(
     r"(?<![0-9a-f])([0-9a-f]{32}:[0-9a-f]{32})(?::::|(?![0-9a-f:]))",
 )
 _CONNECTIONS = _forms(
-    "url-password",
+    "url",
     r"(?<![\w.-])[\w.-]{1,64}:([^\s'\"@/]{1,256})@(?:tcp|unix|udp)?\(",
     r"(?i)jdbc:oracle:\w{1,8}:[\w$#.-]{1,64}/([^\s'\"@]{1,128})@",
 )
