@@ -27,7 +27,7 @@ from flightrec.expected_status import (
     USAGE,
 )
 from flightrec.failure_kinds import UNTEACHABLE, FailureKind, K
-from flightrec.failure_tables import SHELL_WORDINGS, WORDINGS, Wording
+from flightrec.failure_tables import SHELL_WORDINGS, WORDINGS, Wording, keys_in
 from flightrec.ingest import CommandRun
 from flightrec.invocation import Invocation, invocations
 from flightrec.languages import to_english
@@ -89,21 +89,34 @@ class _Output:
     def __init__(self, tail: str) -> None:
         self.text = plain(tail)
         self.lowered = self.text.lower()
-        english = to_english(self.text, self.lowered)
+        self._keys = keys_in(self.lowered)
+        self._held: dict[str, bool] = {}
+        english = to_english(self.text, self.lowered, self._keys)
         if english is not self.text:
             self.text, self.lowered = english, english.lower()
+            self._keys = keys_in(self.lowered)
         if len(self.lowered) != len(self.text):  # a letter whose lower case is longer (İ)
             self.text = self.lowered
 
     def find(self, wordings: Sequence[Wording]) -> Iterator[tuple[Wording, tuple[str, ...], str]]:
         """Yield each wording that fits, with the names in it and its line; the last line first."""
         for wording in wordings:
+            if not self._may_hold(wording):
+                continue
             for line in self.lines_with(wording.literal):
                 match = wording.pattern.search(line)
                 if match is not None:
                     names = (name.rstrip(".:,;") or name for name in match.groups() if name)
                     yield wording, tuple(names), line
                     break
+
+    def _may_hold(self, wording: Wording) -> bool:
+        if wording.key and wording.key not in self._keys:
+            return False
+        held = self._held.get(wording.literal)
+        if held is None:
+            held = self._held[wording.literal] = wording.literal in self.lowered
+        return held
 
     def lines_with(self, literal: str) -> Iterator[str]:
         """Yield the lines that hold a literal, the last one first, each cut to a bound."""

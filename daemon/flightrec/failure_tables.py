@@ -17,14 +17,30 @@ from flightrec.failure_kinds import K, FailureKind
 class Wording(NamedTuple):
     """One way in which programs put an error into words.
 
-    ``literal`` must occur (in lower case), ``pattern`` must then match its line. ``domain`` says
-    whose world the error belongs to, as far as that decides what could mend it.
+    ``literal`` must occur (in lower case), ``pattern`` must then match its line. ``key`` is how the
+    literal's longest word begins: where no word of a text begins so, the literal is not looked for.
+    ``domain`` says whose world the error belongs to, as far as that decides what could mend it.
     """
 
     kind: FailureKind
     domain: str
     literal: str
     pattern: re.Pattern[str]
+    key: str
+
+
+_KEY_LENGTH = 4
+_KEYED = re.compile(r"[a-z]{3,}")
+
+
+def key_of(literal: str) -> str:
+    """Return the beginning of a literal's longest word; empty where it has none."""
+    return max(_KEYED.findall(literal), key=len, default="")[:_KEY_LENGTH]
+
+
+def keys_in(lowered: str) -> frozenset[str]:
+    """Return how the words of a text begin, as far as keys go."""
+    return frozenset(word[:_KEY_LENGTH] for word in set(_KEYED.findall(lowered)))
 
 
 _NAME = r"['\"(<]*(?P<name>[^\s'\"()<>,;]{1,160})['\")>]*"
@@ -40,7 +56,8 @@ def _row(kind: FailureKind, domain: str, literal: str, pattern: str = "") -> Wor
     text = text.replace("END", _END)
     shouted = "VARIABLE" in text  # the one thing whose case matters
     text = text.replace("VARIABLE", _VARIABLE).replace("(?P<name>", "(")
-    return Wording(kind, domain, literal, re.compile(text, 0 if shouted else re.IGNORECASE))
+    flags = 0 if shouted else re.IGNORECASE
+    return Wording(kind, domain, literal, re.compile(text, flags), key_of(literal))
 
 
 _SHELL = (
@@ -432,7 +449,7 @@ _VARIABLES = (
     _row(K.MISSING_VARIABLE, "", "missing", r"VARIABLE(?: is| was)? (?:missing|empty|undefined|unset|needed)"),
     _row(K.MISSING_VARIABLE, "", "empty", r"VARIABLE(?: is| was)? (?:empty|blank)"),
     _row(K.MISSING_VARIABLE, "", "undefined", r"VARIABLE(?: is| was)? (?:undefined|unset)"),
-    _row(K.MISSING_VARIABLE, "", "issing", r"[Mm]issing(?: required)? VARIABLE"),
+    _row(K.MISSING_VARIABLE, "", "missing", r"[Mm]issing(?: required)? VARIABLE"),
     _row(K.MISSING_VARIABLE, "", "set", r"(?:[Pp]lease |[Mm]ust |need to |did you |forgot to )(?:set|export|define|provide) (?:the )?VARIABLE"),
     _row(K.MISSING_VARIABLE, "", "not found", r"VARIABLE not (?:found|present|available)(?: in (?:the )?env)?"),
     _row(K.MISSING_VARIABLE, "aws", "must specify a region"),

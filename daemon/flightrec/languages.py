@@ -6,6 +6,8 @@ the names in it, and those are not translated.
 
 import re
 
+from flightrec.failure_tables import key_of
+
 _ENGLISH: dict[str, tuple[str, ...]] = {
     "No such file or directory": (
         "Datei oder Verzeichnis nicht gefunden",
@@ -238,16 +240,19 @@ _ENGLISH: dict[str, tuple[str, ...]] = {
 }
 
 _PHRASES = tuple(
-    (phrase.lower(), re.compile(re.escape(phrase), re.IGNORECASE), english)
+    (key_of(phrase.lower()), phrase.lower(), re.compile(re.escape(phrase), re.IGNORECASE), english)
     for english, phrases in _ENGLISH.items()
     for phrase in phrases
 )
-_ASCII = tuple(row for row in _PHRASES if row[0].isascii())
+_ASCII = tuple(row for row in _PHRASES if row[1].isascii())
 
 
-def to_english(text: str, lowered: str) -> str:
-    """Return the text with known phrases in English; ``lowered`` is the same text in lower case."""
-    for phrase, pattern, english in _ASCII if text.isascii() else _PHRASES:
-        if phrase in lowered:
+def to_english(text: str, lowered: str, keys: frozenset[str]) -> str:
+    """Return the text with known phrases in English.
+
+    ``lowered`` is the same text in lower case, ``keys`` how its words begin (``keys_in``).
+    """
+    for key, phrase, pattern, english in _ASCII if text.isascii() else _PHRASES:
+        if (not key or key in keys) and phrase in lowered:
             text = pattern.sub(english, text)
     return text

@@ -34,7 +34,7 @@ def plain(text: str) -> str:
         text = _ESCAPES.sub("", text)
     if "\r" in text:
         text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n"))
-    if not text.isprintable():
+    if not text.replace("\n", "").replace("\t", "").isprintable():
         text = _LEFT_OVER.sub("", text)
     if "`" in text or not text.isascii():
         text = _QUOTES.sub("'", _FRENCH_BLANKS.sub("", text)).replace("\N{NO-BREAK SPACE}", " ")
