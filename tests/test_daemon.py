@@ -1,5 +1,6 @@
 """How the daemon comes to life, stays alone, and ends: real processes, real signals."""
 
+import configparser
 import contextlib
 import errno
 import fcntl
@@ -35,7 +36,7 @@ from flightrec.errors import FlightrecError, NoDaemonError
 from flightrec.lifecycle import daemon_environment
 from flightrec.ownership import Ownership, owner_pid
 from flightrec.paths import Paths, find_paths
-from flightrec.wire import PROTOCOL, Request, Response
+from flightrec.wire import PROTOCOL, Hello, Request, Response, encode
 
 
 @pytest.fixture
@@ -384,3 +385,53 @@ def test_a_client_of_an_unknown_protocol_may_still_end_it(home: Path) -> None:
             newer.send(Request(1, b"stop"))
             assert newer.wait_for(Response).error is None
         assert daemon.process.wait(20) == 0
+
+
+# --- systemd -------------------------------------------------------------------------------------
+
+LIKE_SYSTEMD = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.environ["LISTEN_FDS"], os.environ["LISTEN_PID"] = "1", str(os.getpid())
+os.execv(sys.executable, [sys.executable, "-m", "flightrec", "daemon", "run"])
+"""
+
+
+def test_a_socket_that_systemd_holds_is_served_and_left_where_it_is(home: Path) -> None:
+    paths = find_paths(str(home))
+    paths.run.mkdir(parents=True, mode=0o700)
+    paths.state.chmod(0o700)
+    with (
+        socket.socket(socket.AF_UNIX) as held,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager,
+    ):
+        held.bind(str(paths.socket))
+        held.listen()
+        manager.bind(str(home / "notify"))
+        early = socket.socket(socket.AF_UNIX)  # connects before there is a daemon, as is the point
+        early.connect(str(paths.socket))
+        activated = subprocess.Popen(
+            [sys.executable, "-c", LIKE_SYSTEMD, str(held.fileno())],
+            pass_fds=[held.fileno()],
+            env={**os.environ, "HOME": str(home), "NOTIFY_SOCKET": str(home / "notify")},
+            stdout=subprocess.DEVNULL,
+        )
+        manager.settimeout(20)
+        assert manager.recv(100) == b"READY=1"
+        early.sendall(encode(Hello(PROTOCOL, b"0", b"cli")))
+        assert early.recv(1000)
+        early.close()
+        assert request(paths, "ping", autostart=False)["pid"] == activated.pid
+        activated.terminate()
+        assert activated.wait(20) == 0
+        assert paths.socket.exists()
+
+
+def test_units_for_systemd_are_well_formed() -> None:
+    units = Path(__file__).parent.parent / "packaging/systemd"
+    for unit, wanted in (("flightrec.service", "ExecStart"), ("flightrec.socket", "ListenStream")):
+        parser = configparser.ConfigParser(strict=True, interpolation=None)
+        parser.optionxform = str  # type: ignore[assignment]  # systemd minds the case
+        parser.read(units / unit)
+        kind = "Service" if unit.endswith("service") else "Socket"
+        assert wanted in parser[kind]

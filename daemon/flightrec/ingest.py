@@ -64,6 +64,7 @@ def ingest(
     place = places.find(os.fsdecode(starting.cwd), starting.mono_us / 1_000_000)
     session = starting.session
     command = redactor.redact_command(to_text(starting.command), session)
+    cwd = redactor.redact_text(to_text(starting.cwd), session)
     return CommandRun(
         run=starting.run,
         session=session,
@@ -73,7 +74,7 @@ def ingest(
         pid=starting.pid,
         project=redactor.redact_text(place.project, session),
         worktree=redactor.redact_text(place.worktree, session),
-        cwd=redactor.redact_text(to_text(starting.cwd), session),
+        cwd=cwd,
         command=command.text,
         truncated=starting.truncated,
         secret=command.found,
@@ -87,7 +88,9 @@ def ingest(
         tail=redactor.redact_text(to_text(finished.tail), session),
         tail_source=finished.tail_source,
         tail_total=finished.tail_total,
-        end_cwd=redactor.redact_text(to_text(finished.cwd), session),
+        end_cwd=cwd
+        if finished.cwd == starting.cwd
+        else redactor.redact_text(to_text(finished.cwd), session),
         word_kind=starting.word_kind,
         parent=starting.parent,
         depth=starting.depth,

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from flightrec.database import HighWaterMark, Opened, open_database, open_memory, open_to_read
 from flightrec.ingest import CommandRun
 from flightrec.wire import Source, TailSource
@@ -252,7 +254,7 @@ class Store:
             run.started_us,
             run.exit,
             run.signal,
-            json.dumps(run.pipestatus, separators=(",", ":")).encode(),
+            msgspec.json.encode(run.pipestatus),
             run.usec,
             to_bytes(run.tail),
             int(run.tail_source),
