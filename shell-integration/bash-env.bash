@@ -8,8 +8,10 @@
 # underscore that keeps it out of agents' snapshots. Builtins are called as such, since an exported
 # function of the person's may have their name.
 
-# The first line: nothing after it shows under `set -x`, and $_ is still what the person would see.
-{ _flightrec_last=${_-} _flightrec_flags=$-; builtin set +xv; } 2>/dev/null
+# The first line: nothing after it shows under `set -x`. The words of `for` are the one place where
+# BASH_COMMAND and $_ are still what they were before this file.
+{ for _flightrec_word in "${BASH_COMMAND-}" "${_-}"; do _flightrec_found+=("$_flightrec_word"); done
+  _flightrec_last=${_flightrec_found[1]} _flightrec_flags=$-; builtin set +xv; } 2>/dev/null
 
 # ---- the outermost shell with a command line: go round through the helper ----
 
@@ -40,13 +42,17 @@ if [[ $_flightrec_wanted && -n ${BASH_EXECUTION_STRING-} ]] && builtin shopt -q 
   builtin printf -v FLIGHTREC_PARENT '%08x%08x%08x%08x' "$SRANDOM" "$SRANDOM" "$SRANDOM" "$SRANDOM"
   _flightrec_begin=${EPOCHREALTIME-} _flightrec_cwd=$PWD
 
-  # A signal ends the shell in the middle of its text, with the status of an earlier command: then
-  # BASH_COMMAND is a command of that text, and at its true end it is the last one of this file.
+  # A signal ends the shell in the middle of its text, with the status of an earlier command. Then
+  # BASH_COMMAND is a command of that text; at its true end it is what it was before (the profile's
+  # last command, or else this file's). And a job that is not in the background is still there.
   _flightrec_report() {
-    builtin local status=$1
-    if [[ $2 != *_flightrec* && $2 != exit* && ! ($- == *e* && $1 != 0) ]]; then
+    builtin local status=$1 job
+    if [[ $2 != "${_flightrec_found[0]}" && $2 != *_flightrec* ]]; then
       status=unknown
     fi
+    while builtin read -r job; do
+      [[ $job == *'&' ]] || status=unknown
+    done < <(builtin jobs -r)
     "$FLIGHTREC_HELPER" report --run "$FLIGHTREC_PARENT" --shell bash --cwd "$_flightrec_cwd" \
       --begin "$_flightrec_begin" --exit "$status" --pipestatus "${*:3}" \
       -- "$BASH_EXECUTION_STRING" </dev/null >/dev/null
@@ -74,7 +80,7 @@ if [[ $_flightrec_wanted && -z ${BASH_EXECUTION_STRING+x} && ${0##*/} == bash ]]
     for word in "${words[@]}"; do
       [[ $word == *=* ]] || break
     done
-    if [[ ! -e $FLIGHTREC_SHIMS/${word:-/} ]]; then
+    if [[ :$PATH: != *":$FLIGHTREC_SHIMS:"* || ! -e $FLIGHTREC_SHIMS/${word:-/} ]]; then
       "$FLIGHTREC_HELPER" report --shell bash --exit "$1" --pipestatus "${*:3}" -- "$2" \
         </dev/null >/dev/null
     fi
