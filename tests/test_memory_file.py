@@ -408,7 +408,7 @@ def _export(path: Path, home: Path, name: int, until: Event) -> None:
     number = 0
     while not until.is_set():
         number += 1
-        update_file(at(path), block(f"rule {name}.{number}"), find_paths(str(home)), settle_s=0.2)
+        update_file(at(path), block(f"rule {name}.{number}"), find_paths(str(home)))
 
 
 def _append(path: Path) -> None:

@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,9 @@ from flightrec.paths import Paths, make_private_folder
 
 Edit = Callable[[bytes | None], bytes | None]
 """The document that stands there (None: no file) → the one that should stand there (None: none)."""
+
+Inode = tuple[int, int]
+"""Device and number: which of the versions of a file a document is."""
 
 BACKUPS_KEPT = 5
 
@@ -52,14 +55,23 @@ def update_file(
     how long to wait for programs that had the file open; 0 does not wait. Raises FlightrecError,
     with a line that names the file, where it is no plain file of mine or cannot be written.
     """
+    if edit(None) is None and not location.path.parent.exists():
+        return False  # no folders are made for nothing
     with contextlib.closing(FileUpdate(location, edit, paths)) as update:
         written = update.run()
-        if written and settle_s > 0:
-            for _ in range(SETTLE_ROUNDS):
-                time.sleep(settle_s)
-                if not update.settle():
-                    break
+        if settle_s > 0:
+            settle_all([update] if written else [], settle_s)
         return written
+
+
+def settle_all(updates: Iterable["FileUpdate"], settle_s: float = SETTLE_S) -> None:
+    """Wait for programs that had one of these files open, and bring in what they wrote."""
+    waiting = list(updates)
+    for _ in range(SETTLE_ROUNDS):
+        if not waiting:
+            return
+        time.sleep(settle_s)
+        waiting = [update for update in waiting if update.settle()]
 
 
 def read_file(location: Location) -> bytes | None:
@@ -139,7 +151,8 @@ class FileUpdate:
     ) -> None:
         self._path = location.path
         self._edit = edit
-        self._ours: bytes | None = None
+        self._ours: bytes | None = None  # what we wrote last, and which version it was made from
+        self._source: Inode | None = None
         self._displaced: list[Document] = []
         with _errors_name(self._path), contextlib.ExitStack() as opened:
             real, boundary = _resolve(location)
@@ -162,17 +175,17 @@ class FileUpdate:
     def settle(self) -> bool:
         """Bring in what was written to displaced versions since; return whether there was any."""
         with _errors_name(self._path):
-            late = self._find_late()
+            late = list(self._find_late())
             for before, now in late:
                 self._bring_in(before, now)
             return self._run() or bool(late)
 
     def _run(self) -> bool:
         standing = self._folder.read()
-        return self._apply(standing, _data(standing))
+        return self._apply(standing, _data(standing), _inode(standing))
 
-    def _apply(self, standing: Document | None, base: bytes | None) -> bool:
-        """Put the edited ``base`` in the place of ``standing``."""
+    def _apply(self, standing: Document | None, base: bytes | None, source: Inode | None) -> bool:
+        """Put the edited ``base``, which ``source`` holds, in the place of ``standing``."""
         expected = _data(standing)
         like = standing
         wrote = False
@@ -185,14 +198,16 @@ class FileUpdate:
                 displaced = self._put(expected, wanted, like)
             except (FileExistsError, FileNotFoundError):
                 like = self._folder.read()
-                base = expected = _data(like)
+                base, expected, source = _data(like), _data(like), _inode(like)
                 continue
             wrote = True
-            self._ours = wanted
+            self._ours, self._source = wanted, source
             if _data(displaced) == expected:
                 return True
-            # Somebody saved in between. It is their version that came out: the base from now on.
-            base, expected, like = _data(displaced), wanted, displaced
+            # Somebody wrote in between, and it is their version that came out.
+            base = _rebased(base, expected, _data(displaced))
+            source = _inode(displaced) if base == _data(displaced) else None
+            expected, like = wanted, displaced
         raise FlightrecError("is being rewritten all the time; try again later")
 
     def _put(
@@ -207,26 +222,40 @@ class FileUpdate:
         self._displaced.append(displaced)
         return displaced
 
-    def _find_late(self) -> list[tuple[bytes, bytes]]:
-        """Return displaced versions that changed since, as they were and as they are."""
-        late = []
-        for position, document in enumerate(self._displaced):
-            now = read_all(document.descriptor)
-            if now != document.data:
-                late.append((document.data, now))
-                self._displaced[position] = Document(now, document.descriptor, document.status)
-        return late
+    def _find_late(self) -> Iterator[tuple[Document, Document]]:
+        """Yield displaced versions that changed since, as they were and as they are."""
+        for position, before in enumerate(self._displaced):
+            data = read_all(before.descriptor)
+            if data != before.data:
+                now = Document(data, before.descriptor, before.status)
+                self._displaced[position] = now
+                yield before, now
 
-    def _bring_in(self, before: bytes, now: bytes) -> None:
+    def _bring_in(self, before: Document, now: Document) -> None:
         standing = self._folder.read()
         current = _data(standing)
-        if current == self._ours:
-            self._apply(standing, now)
-        elif current is not None and now.startswith(before):
+        if current == self._ours and _inode(now) == self._source:
+            self._apply(standing, now.data, self._source)
+        elif current is not None and now.data.startswith(before.data):
             gap = b"" if current.endswith(b"\n") else b"\n"
-            self._apply(standing, current + gap + now[len(before) :])
+            added = current + gap + now.data[len(before.data) :]
+            self._apply(standing, added, None)
         else:
-            self._backups.add(now)  # written over by a third program: kept, for the person to see
+            self._backups.add(now.data)  # a third program wrote over it: kept for the person
+
+
+def _rebased(base: bytes | None, expected: bytes | None, found: bytes | None) -> bytes | None:
+    """Return the document to go on from where ``found`` stood instead of ``expected``.
+
+    What was appended is appended to all that is known; anything else is somebody's new version.
+    """
+    if base is not None and expected is not None and found and found.startswith(expected):
+        return base + found[len(expected) :]
+    return found
+
+
+def _inode(document: Document | None) -> Inode | None:
+    return None if document is None else (document.status.st_dev, document.status.st_ino)
 
 
 def _data(document: Document | None) -> bytes | None:

@@ -14,7 +14,7 @@ from flightrec.commands.terminal import one_line, print_items
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.export import EXPORTED, format_rule, why_not
 from flightrec.exporter import ExportRow, MemoryFile, choose, file_of, outside_of
-from flightrec.memory_file import read_file, update_file
+from flightrec.memory_file import FileUpdate, read_file, settle_all
 from flightrec.paths import Paths, find_paths
 from flightrec.places import Place, find_place
 from flightrec.rulebook import Rulebook
@@ -142,25 +142,33 @@ def _lines(document: bytes | None) -> list[str]:
 
 
 def _write(files: Iterable[MemoryFile], paths: Paths) -> int:
+    """Write all files, then wait once for programs that had one of them open."""
     trouble = False
-    for file in files:
-        try:
-            _write_one(file, paths)
-        except FlightrecError as error:
-            print(f"flightrec: {error}", file=sys.stderr)
-            trouble = True
+    with contextlib.ExitStack() as opened:
+        updates = []
+        for file in {file.location.path: file for file in files}.values():
+            try:
+                updates += _write_one(file, paths, opened)
+            except FlightrecError as error:
+                print(f"flightrec: {error}", file=sys.stderr)
+                trouble = True
+        settle_all(updates)
     return ExitCode.TROUBLE if trouble else ExitCode.OK
 
 
-def _write_one(file: MemoryFile, paths: Paths) -> None:
-    written = update_file(file.location, file.edit, paths)
-    request(
-        paths,
-        "export_asked",
-        path=str(file.row.path),
-        agent=file.row.agent,
-        project=file.row.project,
-    )
+def _write_one(file: MemoryFile, paths: Paths, opened: contextlib.ExitStack) -> list[FileUpdate]:
+    """Write one file where it is out of date, and have it kept so from now on."""
+    document = read_file(file.location)
+    updates = []
+    if file.edit(document) != document:
+        update = opened.enter_context(
+            contextlib.closing(FileUpdate(file.location, file.edit, paths))
+        )
+        update.run()
+        updates.append(update)
+    row = file.row
+    request(paths, "export_asked", path=str(row.path), agent=row.agent, project=row.project)
     count = f"{len(file.rules)} rule{'' if len(file.rules) == 1 else 's'}"
-    state = "written" if written else "nothing to change" if file.rules else "no rule is proved yet"
+    state = "written" if updates else "nothing to change" if file.rules else "no rule is proved yet"
     print(f"{one_line(str(file.location.path))}: {count}, {state}; kept up to date from now on")
+    return updates

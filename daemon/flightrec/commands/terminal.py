@@ -16,7 +16,7 @@ SCHEMA = 1
 COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+", re.ASCII)
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 
 

@@ -1,0 +1,506 @@
+"""Each command as a person or program uses it, on what a real daemon recorded."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon_process import DaemonProcess
+from fake_relay import FakeRelay
+from flightrec.agent_files import claude_slug
+from flightrec.commands import dispatch
+from flightrec.commands.terminal import parse_duration, parse_since
+from flightrec.errors import ExitCode, FlightrecError
+from flightrec.rulebook import Rulebook
+from flightrec.rules import Rule, Status
+from flightrec.store import Store
+
+HOUR_US = 3_600_000_000
+
+
+@dataclass
+class Cli:
+    """Command lines on one home; ``out`` and ``err`` are what the last one printed."""
+
+    daemon: DaemonProcess
+    project: Path
+    capture: Callable[[], Any]
+    out: str = ""
+    err: str = ""
+    relays: list[FakeRelay] = field(default_factory=list)
+
+    def __call__(self, *words: str, status: int = 0) -> str:
+        """Run a command line in the project; check its exit status and return what it printed."""
+        self.capture()
+        found = dispatch(list(words))
+        shown = self.capture()
+        self.out, self.err = shown.out, shown.err
+        assert found == status, self.out + self.err
+        return self.out
+
+    def json(self, *words: str) -> list[dict[str, Any]]:
+        document = json.loads(self(*words, "--json"))
+        assert document["schema"] == 1
+        items: list[dict[str, Any]] = document["items"]
+        return items
+
+    def shell(self, *lines: tuple[str, int], **fields: object) -> bytes:
+        """Type these lines with these exits into a new shell; return its session's id."""
+        relay = FakeRelay(self.daemon.paths.socket)
+        self.relays.append(relay)
+        place = {"cwd": os.fsencode(self.project), **fields}
+        runs = [relay.type(line, status, **place) for line, status in lines]
+        relay.wait_for_commit(*runs)
+        return relay.session
+
+    def teach(self, times: int = 3) -> Rule:
+        """Mistype git in so many shells; three make a promoted rule."""
+        for _ in range(times):
+            self.shell(("gti status", 127), ("git status", 0))
+        return self.rules()[0]
+
+    def rules(self) -> list[Rule]:
+        with contextlib.closing(Store.open_read_only(self.daemon.paths.database)) as store:
+            return Rulebook(store.connection).rules()
+
+
+@pytest.fixture
+def cli(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Cli]:
+    """A daemon, and a git project to stand in."""
+    project = home / "project"
+    project.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=project, check=True)
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    with DaemonProcess(home) as daemon:
+        daemon.wait_for_writer()
+        made = Cli(daemon, project, capsys.readouterr)
+        yield made
+        for relay in made.relays:
+            relay.socket.close()
+
+
+@pytest.fixture
+def claude_memory(home: Path, cli: Cli) -> Path:
+    """Where Claude Code, which was used in the project, keeps its memory of it."""
+    folder = home / ".claude/projects" / claude_slug(os.path.realpath(cli.project))
+    folder.mkdir(parents=True)
+    return folder / "memory/MEMORY.md"
+
+
+# --- log -------------------------------------------------------------------------------------
+
+
+def test_log_shows_one_line_for_each_run_the_newest_last(cli: Cli) -> None:
+    cli.shell(("first", 0), ("second", 3))
+    lines = cli("log").splitlines()
+    assert [line.split()[6] for line in lines] == ["first", "second"]
+    assert " 3 " in lines[1]
+    assert "~/project" in lines[1]
+
+
+def test_log_is_empty_where_nothing_was_recorded(cli: Cli) -> None:
+    assert "Nothing recorded" in cli("log")
+    assert cli.json("log") == []
+
+
+def test_log_filters(cli: Cli, home: Path) -> None:
+    session = cli.shell(("gti status", 127), ("git status", 0))
+    old = time.time_ns() // 1000 - 3 * HOUR_US
+    cli.shell(("elsewhere", 0), cwd=os.fsencode(home), wall_us=old)
+
+    def commands(*words: str) -> list[str]:
+        return [item["command"] for item in cli.json("log", *words)]
+
+    assert commands() == ["gti status", "git status", "elsewhere"]
+    assert commands("--failed") == ["gti status"]
+    assert commands("--here") == ["gti status", "git status"]
+    assert commands("--project", str(home)) == ["elsewhere"]
+    assert commands("--since", "1h") == ["gti status", "git status"]
+    assert commands("--session", session.hex()[:8]) == ["gti status", "git status"]
+    assert commands("git") == ["git status"]
+    assert commands("-n", "1") == ["elsewhere"]
+
+
+def test_log_gives_programs_everything(cli: Cli) -> None:
+    cli.shell(("gti status", 127))
+    [item] = cli.json("log")
+    assert (item["exit"], item["failure"], item["program"]) == (127, "command not found", "gti")
+    assert (item["cwd"], item["source"]) == (str(cli.project), "relay")
+
+
+def test_log_never_sends_a_control_code_to_the_terminal(cli: Cli) -> None:
+    """T9: a recorded command is shown, not obeyed."""
+    cli.shell(("printf '\x1b]0;owned\x07' \u202e\u200b; echo one\necho two \udcff", 0))
+    shown = cli("log")
+    assert shown.count("\n") == 1
+    assert "\\x1b]0;owned\\x07" in shown
+    assert "⏎" in shown
+    assert all(character.isprintable() for character in shown[:-1])
+    json.loads(cli("log", "--json"))
+
+
+def test_a_pipe_gets_no_colours(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    cli.shell(("false", 1))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert "\x1b[" in cli("log")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[" not in cli("log")
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert "\x1b[" not in cli("log")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--session", "ffff"),
+        ("--since", "yesterday"),
+        ("--project", "/nonexistent"),
+    ],
+)
+def test_log_says_what_it_does_not_understand(words: tuple[str, ...], cli: Cli) -> None:
+    cli("log", *words, status=ExitCode.USAGE)
+    assert cli.err.count("\n") == 1
+
+
+# --- rules and why ---------------------------------------------------------------------------
+
+
+def test_rules_lists_what_was_learned(cli: Cli) -> None:
+    rule = cli.teach(1)
+    assert "gti ... → git ...  [command not found]" in cli("rules")
+    [item] = cli.json("rules", "list")
+    assert (item["id"], item["status"], item["c"]) == (rule.id, "active", 1)
+    assert cli.json("rules", "--status", "promoted") == []
+    assert cli.json("rules", "--here") != []
+
+
+def test_rules_elsewhere_are_not_here(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.teach(1)
+    monkeypatch.chdir(home)
+    assert cli.json("rules", "--here") == []
+    assert "No rules yet" in cli("rules", "--here")
+
+
+def test_a_rule_is_found_by_its_last_digits(cli: Cli) -> None:
+    rule = cli.teach(1)
+    assert rule.id in cli("rules", "show", "001")
+    assert rule.id in cli("rules", "show", rule.id.lower())
+    cli("rules", "show", rule.id[:-1] + "9", status=1)
+    assert f"did you mean {rule.id}?" in cli.err
+
+
+def test_showing_a_rule_says_why_it_is_not_exported(cli: Cli) -> None:
+    cli.teach(1)
+    assert "not before it is promoted" in cli("rules", "show", "001")
+    cli.teach(2)
+    assert "to memory files" in cli("rules", "show", "001")
+
+
+def test_why_shows_the_runs_behind_a_rule(cli: Cli) -> None:
+    rule = cli.teach()
+    shown = cli("why", rule.id)
+    assert "~/project $ gti status   (exit 127)" in shown
+    assert "~/project $ git status   (exit 0)" in shown
+    document = json.loads(cli("why", rule.id, "--json"))
+    assert [item["mark"] for item in document["items"]] == ["first", "R", "C", "R", "C"]
+    assert document["rule"]["id"] == rule.id
+
+
+@pytest.mark.parametrize(
+    ("act", "status"), [("reject", Status.ARCHIVED), ("retire", Status.ARCHIVED)]
+)
+def test_the_person_overrules(act: str, status: Status, cli: Cli) -> None:
+    rule = cli.teach(1)
+    assert status.value in cli("rules", act, rule.id)
+    [changed] = cli.rules()
+    assert changed.status is status
+
+
+def test_an_approval_counts_as_one_confirmation(cli: Cli) -> None:
+    rule = cli.teach(1)
+    cli("rules", "approve", rule.id, rule.id)
+    [changed] = cli.rules()
+    assert (changed.c, changed.verdict.value) == (rule.c + 1, "approved")
+
+
+def test_an_edited_rule_is_another_one(cli: Cli) -> None:
+    rule = cli.teach(1)
+    assert "hub" in cli("rules", "edit", rule.id, "hub ...")
+    assert {r.id: r.status for r in cli.rules()}[rule.id] is Status.ARCHIVED
+
+
+def test_a_dismissed_hint_counts_against_its_rule(cli: Cli) -> None:
+    cli("dismiss", status=1)
+    assert "no hint was shown yet" in cli.err
+    rule = cli.teach(1)
+    cli("dismiss", rule.id)
+    assert cli.rules()[0].d == 1
+
+
+def test_a_rule_can_be_taught(cli: Cli) -> None:
+    assert "pytest ... → uv run pytest ..." in cli("learn", "pytest", "uv run pytest")
+    assert "everywhere" in cli("learn", "--everywhere", "gti", "git")
+    cli("learn", "x", "x", status=ExitCode.USAGE)
+    cli("learn", "curl x", "curl -H 'Authorization: Bearer sk_live_0123456789abcdef0123'", status=1)
+    assert "secret" in cli.err
+
+
+def test_reflect_says_what_each_step_did(cli: Cli) -> None:
+    cli.teach(1)
+    steps = cli("reflect").split("\n")
+    assert [line.split()[0] for line in steps if line] == ["tidy", "promote", "archive", "share"]
+    assert [item["step"] for item in cli.json("reflect")] == ["tidy", "promote", "archive", "share"]
+
+
+def test_stats_counts(cli: Cli) -> None:
+    cli.teach()
+    shown = cli("stats")
+    assert "6 commands of 3 sessions in 1 projects" in shown
+    assert "3 (50.0 %): command not found 3" in shown
+    [item] = cli.json("stats")
+    assert item["failures"] == {"command not found": 3}
+    assert item["rules"] == {"promoted": 1}
+    assert cli.json("stats", "--since", "2020-01-01")[0]["runs"] == 6
+
+
+# --- export ----------------------------------------------------------------------------------
+
+
+def test_a_promoted_rule_reaches_claude_s_memory_by_itself(
+    cli: Cli, claude_memory: Path, wait_for: Callable[..., object]
+) -> None:
+    cli.teach(2)
+    assert not claude_memory.exists()
+    rule = cli.teach(1)
+    wait_for(claude_memory.exists, what="MEMORY.md")
+    assert f"worked: `git ...` ({rule.id})" in claude_memory.read_text()
+
+
+def test_a_rule_that_falls_back_leaves_the_memory(
+    cli: Cli, claude_memory: Path, wait_for: Callable[..., object]
+) -> None:
+    """The block is a view of the rules; the last rule takes the file along that was made for it."""
+    rule = cli.teach()
+    wait_for(claude_memory.exists)
+    cli("rules", "reject", rule.id)
+    wait_for(lambda: not claude_memory.exists())
+
+
+def test_nothing_is_written_where_claude_code_was_never_used(cli: Cli, home: Path) -> None:
+    """A file is made in nobody's way."""
+    cli.teach()
+    cli("export", "--agent", "codex", "--dry-run")
+    assert not (home / ".claude").exists()
+    assert [path.name for path in cli.project.iterdir()] == [".git"]
+
+
+@pytest.mark.usefixtures("claude_memory")
+def test_off_means_off(home: Path, cli: Cli) -> None:
+    config = cli.daemon.paths.config
+    config.parent.mkdir(parents=True)
+    config.write_text("[export]\non_promotion = false\n")
+    cli.daemon.ask("reload")
+    before = snapshot(home)
+    assert cli.teach().status is Status.PROMOTED
+    cli.daemon.end(signal.SIGTERM)
+    assert snapshot(home) == before
+
+
+def snapshot(home: Path) -> dict[Path, int]:
+    """Everything outside flightrec's own folder, with the time of its last change."""
+    return {path: path.stat().st_mtime_ns for path in home.rglob("*") if ".local" not in path.parts}
+
+
+def test_export_prints_what_would_be_written(cli: Cli) -> None:
+    cli.teach(1)
+    assert cli("export") == ""
+    assert "no rule of this project is proved yet" in cli.err
+    assert "git ..." in cli("export", "--all")
+    cli.teach(2)
+    assert cli("export").startswith("- `gti ...` failed (command not found, 3 sessions);")
+    assert [item["status"] for item in cli.json("export")] == ["promoted"]
+
+
+def test_export_says_what_is_left_out_and_why(cli: Cli) -> None:
+    for _ in range(3):
+        cli.shell(("gti clone https://example.org/x", 127), ("git clone https://example.org/x", 0))
+        cli.shell(("./run.hs", 126), ("./build.sh", 0))
+    shown = cli("export")
+    left_out = [rule for rule in cli.rules() if rule.id not in shown]
+    exported = (Status.PROMOTED, Status.SHARED)
+    assert all(rule.id in cli.err for rule in left_out if rule.status in exported)
+
+
+def test_export_to_an_agent_is_remembered(
+    cli: Cli, home: Path, wait_for: Callable[..., object]
+) -> None:
+    """The person exported there once: from then on it is kept up to date, without a folder."""
+    slug = claude_slug(os.path.realpath(cli.project))
+    memory = home / ".claude/projects" / slug / "memory/MEMORY.md"
+    assert "0 rules" in cli("export", "--agent", "claude")
+    assert not memory.exists()
+    cli.teach()
+    wait_for(memory.exists, what="MEMORY.md")
+
+
+def test_export_to_a_file_keeps_what_stands_in_it(
+    cli: Cli, wait_for: Callable[..., object]
+) -> None:
+    notes = cli.project / "NOTES.md"
+    notes.write_text("# Mine\n")
+    cli.teach()
+    assert "+- `gti ...` failed" in cli("export", "--to", "NOTES.md", "--dry-run")
+    assert notes.read_text() == "# Mine\n"
+    assert "1 rule, written" in cli("export", "--to", "NOTES.md")
+    assert notes.read_text().startswith("# Mine\n<!-- flightrec:begin")
+    assert "nothing to change" in cli("export", "--to", "NOTES.md")
+    cli("rules", "reject", "001")
+    wait_for(lambda: notes.read_text() == "# Mine\n")
+
+
+def test_export_for_a_team_goes_into_the_project(cli: Cli, home: Path) -> None:
+    cli.teach()
+    cli("export", "--agent", "all", "--team")
+    written = {
+        str(path.relative_to(cli.project)) for path in cli.project.rglob("*") if path.is_file()
+    }
+    expected = {"CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursor/rules/flightrec.mdc"}
+    assert expected <= written
+    mdc = (cli.project / ".cursor/rules/flightrec.mdc").read_text()
+    assert mdc.startswith("---\ndescription:")
+    assert not (home / ".claude").exists()
+
+
+def test_a_user_s_file_takes_only_what_was_seen_in_two_projects(cli: Cli, home: Path) -> None:
+    cli.teach()
+    assert "0 rules" in cli("export", "--agent", "codex")
+    assert not (home / ".codex").exists()
+    other = home / "other"
+    other.mkdir()
+    cli.shell(("gti status", 127), ("git status", 0), cwd=os.fsencode(other))
+    assert cli.rules()[0].status is Status.SHARED
+    assert "1 rule, written" in cli("export", "--agent", "codex")
+    assert "`git ...`" in (home / ".codex/AGENTS.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--dry-run",), ("--team",), ("--to", "x", "--all"), ("--agent", "claude", "--json")],
+)
+def test_export_refuses_what_makes_no_sense(words: tuple[str, ...], cli: Cli) -> None:
+    cli("export", *words, status=ExitCode.USAGE)
+
+
+def test_export_for_a_team_refuses_a_home(
+    cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    cli("export", "--agent", "claude", "--team", status=1)
+    assert "no project" in cli.err
+    assert not (home / "CLAUDE.md").exists()
+
+
+def test_export_leaves_a_file_with_a_damaged_block_alone(cli: Cli) -> None:
+    notes = cli.project / "NOTES.md"
+    notes.write_text("mine\n<!-- flightrec:end -->\n")
+    cli.teach()
+    cli("export", "--to", "NOTES.md", status=1)
+    assert "begin marker" in cli.err
+    assert notes.read_text() == "mine\n<!-- flightrec:end -->\n"
+
+
+# --- privacy ---------------------------------------------------------------------------------
+
+
+def test_nothing_is_recorded_during_a_pause(cli: Cli) -> None:
+    assert "until you say: flightrec resume" in cli("pause")
+    relay = FakeRelay(cli.daemon.paths.socket)
+    cli.relays.append(relay)
+    relay.ask("secret plan")
+    assert "Recording again" in cli("resume")
+    cli.shell(("after", 0))
+    assert [item["command"] for item in cli.json("log")] == ["after"]
+
+
+def test_a_pause_ends_by_itself(cli: Cli) -> None:
+    assert "Paused in all shells until 20" in cli("pause", "1s")
+    until_us = cli.daemon.status()["paused_until_us"]
+    while time.time_ns() // 1000 < until_us:
+        time.sleep(0.05)
+    cli.shell(("after", 0))
+    assert [item["command"] for item in cli.json("log")] == ["after"]
+
+
+def test_forget_says_how_much_and_asks(cli: Cli) -> None:
+    rule = cli.teach(1)
+    cli("forget", "gti", status=ExitCode.USAGE)
+    assert "1 command, 1 rule with 'gti'." in cli.out
+    assert "--yes" in cli.err
+    assert cli.rules() == [rule]
+    assert "Deleted: 1 command, 1 rule." in cli("forget", "gti", "--yes")
+    assert [item["command"] for item in cli.json("log")] == ["git status"]
+    assert cli.rules() == []
+    assert "Nothing is recorded" in cli("forget", "gti", "--yes")
+
+
+def test_forget_by_session_and_by_time(cli: Cli) -> None:
+    session = cli.shell(("one", 0), ("two", 0))
+    cli.shell(("three", 0))
+    assert "2 commands" in cli("forget", "--session", session.hex()[:8], "--yes")
+    assert "1 command" in cli("forget", "--since", "1h", "--yes")
+    assert cli.json("log") == []
+
+
+def test_forget_takes_the_rule_out_of_memory_files(
+    cli: Cli, claude_memory: Path, wait_for: Callable[..., object]
+) -> None:
+    cli.teach()
+    wait_for(claude_memory.exists)
+    cli("forget", "gti", "--yes")
+    wait_for(lambda: not claude_memory.exists())
+
+
+@pytest.mark.parametrize("words", [(), ("--since", "x"), ("",), ("a", "--since", "1h")])
+def test_forget_wants_to_know_exactly_what(words: tuple[str, ...], cli: Cli) -> None:
+    with contextlib.suppress(SystemExit):  # argparse's own way out
+        cli("forget", *words, "--yes", status=ExitCode.USAGE)
+        return
+    assert cli.capture().err
+
+
+# --- times -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("30m", 1800), ("1h30m", 5400), ("1.5h", 5400), ("2d", 172800), ("1w", 604800)],
+)
+def test_a_duration_is_written_as_people_do(text: str, seconds: int) -> None:
+    assert parse_duration(text) == seconds * 1_000_000
+
+
+@pytest.mark.parametrize("text", ["", "30", "m", "-1h", "1x", "1h 30m", "٣m"])
+def test_what_is_no_duration_is_said_so(text: str) -> None:
+    with pytest.raises(FlightrecError, match="is no duration"):
+        parse_duration(text)
+
+
+def test_a_time_is_a_duration_ago_or_a_date() -> None:
+    assert parse_since("2h", 3 * HOUR_US) == HOUR_US
+    day = parse_since("2026-11-30", 0)
+    assert parse_since("2026-11-30 01:00", 0) == day + HOUR_US
+    assert parse_since("2026-11-30T01:00:00", 0) == day + HOUR_US
