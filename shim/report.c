@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "link.h"
 #include "program.h"
+#include "sandbox.h"
 #include "terminal.h"
 
 #include <errno.h>
@@ -11,15 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-    FIFO_FRAME_MAX = 4096, /* PIPE_BUF: what one write puts there stays in one piece */
-    FIFO_TEXT_MAX = 1500,
+    FIFO_TEXT_MAX = 1500, /* of a command or a tail */
     ERROR_SHARE = WIRE_TAIL_MAX * 3 / 4, /* of a tail, when standard output wants a part as well */
 };
 
@@ -39,23 +37,6 @@ static struct {
 
 /* ---- the way to the daemon ---- */
 
-/* A sandbox lets nobody connect; it says so, whoever listens. */
-static bool is_forbidden(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int result;
-
-    if (fd < 0)
-        return errno == EPERM || errno == EACCES || errno == EAFNOSUPPORT;
-    memcpy(address.sun_path, report.paths.socket, strlen(report.paths.socket) + 1);
-    result = connect(fd, (const struct sockaddr *)&address, sizeof address);
-    if (result < 0)
-        result = errno;
-    close(fd);
-    return result == EPERM || result == EACCES;
-}
-
 /* The daemon lets the connection of a stand-in be silent for as long as the command runs. */
 static const char *role_of(enum wire_source source)
 {
@@ -69,29 +50,22 @@ static enum way find_way(bool for_command)
     link_open(&report.link, &report.paths, role_of(report.starting.source), getenv(AGENT_STARTER));
     if (link_connect(&report.link, for_command))
         return WAY_SOCKET;
-    return is_forbidden() ? WAY_FIFO : WAY_SOCKET; /* a missing daemon may be back at the end */
+    /* a missing daemon may be back at the end */
+    return sandbox_is_around(&report.paths) ? WAY_FIFO : WAY_SOCKET;
 }
 
-/* The daemon has the FIFO open, or the open fails; it is full, or the write is whole. */
-static void write_fifo(const uint8_t *frame, size_t size)
-{
-    struct stat found;
-    int fd = open(report.paths.events_fifo, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-
-    if (fd < 0)
-        return;
-    if (fstat(fd, &found) == 0 && S_ISFIFO(found.st_mode) && found.st_uid == geteuid() &&
-        write(fd, frame, size) < 0)
-        errno = 0; /* there is no place to count it: a sandbox's disk is read-only */
-    close(fd);
-}
-
-static void send_frame(struct frame frame)
+/* Return whether an answer may be waited for. */
+static bool send_frame(struct frame frame)
 {
     if (report.way == WAY_FIFO)
-        write_fifo(report.out, frame.size);
-    else
-        link_post(&report.link, report.starting.run, report.out, frame);
+        return sandbox_write(&report.paths, report.out, frame.size);
+    link_post(&report.link, report.starting.run, report.out, frame);
+    return true;
+}
+
+static size_t frame_room(void)
+{
+    return report.way == WAY_FIFO ? SANDBOX_FRAME_MAX : sizeof report.out;
 }
 
 /* ---- a daemon that did not answer in time is not asked again for a while, by no stand-in ---- */
@@ -130,6 +104,11 @@ static void read_boot_id(void)
         close(fd);
 }
 
+static struct bytes cut(struct bytes text, size_t limit)
+{
+    return (struct bytes){text.data, text.size < limit ? text.size : limit};
+}
+
 static struct bytes variable(const char *name, size_t limit)
 {
     const char *value = getenv(name);
@@ -158,11 +137,11 @@ static void describe(const struct agent *agent, const struct report_command *com
         report.cwd[0] = '\0';
     *starting = (struct wire_starting){
         .source = command->source,
-        .shell = bytes_of(command->shell),
+        .shell = cut(bytes_of(command->shell), WIRE_WORD_MAX),
         .pid = getpid(),
         .tty = bytes_of(""),
-        .cwd = bytes_of(command->cwd == NULL ? report.cwd : command->cwd),
-        .command = command->command,
+        .cwd = cut(bytes_of(command->cwd == NULL ? report.cwd : command->cwd), WIRE_PATH_MAX),
+        .command = cut(command->command, WIRE_COMMAND_MAX),
         .command_total = command->command_total,
         .boot = bytes_of(report.boot),
         .mono_us = clock_mono_us() - since_us,
@@ -172,39 +151,34 @@ static void describe(const struct agent *agent, const struct report_command *com
         .path = real_path(agent->shims),
         .virtual_env = variable("VIRTUAL_ENV", WIRE_PATH_MAX),
         .conda_prefix = variable("CONDA_PREFIX", WIRE_PATH_MAX),
-        .agent = agent->name[0] == '\0' ? bytes_of(NULL) : bytes_of(agent->name),
+        .agent = cut(bytes_of(agent->name[0] == '\0' ? NULL : agent->name), WIRE_WORD_MAX),
         .tool_use_id = variable("CODEX_TOOL_CALL_ID", WIRE_WORD_MAX),
     };
-    if (starting->cwd.size > WIRE_PATH_MAX)
-        starting->cwd.size = WIRE_PATH_MAX;
-    if (starting->command.size > WIRE_COMMAND_MAX)
-        starting->command.size = WIRE_COMMAND_MAX;
     memcpy(starting->session, agent->session, WIRE_ID_SIZE);
 }
 
 /* What no rule needs is left out, so that the frame is written in one piece. */
 static void shorten_for_fifo(struct wire_starting *starting)
 {
-    if (starting->command.size > FIFO_TEXT_MAX)
-        starting->command.size = FIFO_TEXT_MAX;
-    if (starting->cwd.size > FIFO_TEXT_MAX / 2)
-        starting->cwd.size = FIFO_TEXT_MAX / 2;
-    starting->path = starting->virtual_env = starting->conda_prefix = bytes_of(NULL);
-    starting->wants_reply = false;
+    starting->command = cut(starting->command, FIFO_TEXT_MAX);
+    starting->cwd = cut(starting->cwd, FIFO_TEXT_MAX / 2);
+    if (starting->path.size > FIFO_TEXT_MAX / 2)
+        starting->path = bytes_of(NULL);
+    starting->virtual_env = starting->conda_prefix = bytes_of(NULL);
 }
 
-static void announce(bool wants_reply)
+/* Return whether an answer is to be waited for. */
+static bool announce(bool wants_reply)
 {
     struct frame frame;
 
     report.starting.wants_reply = wants_reply;
     if (report.way == WAY_FIFO)
         shorten_for_fifo(&report.starting);
-    if (wire_encode_starting(&report.starting, report.out,
-                             report.way == WAY_FIFO ? FIFO_FRAME_MAX : sizeof report.out, &frame) < 0)
-        return;
-    send_frame(frame);
+    if (wire_encode_starting(&report.starting, report.out, frame_room(), &frame) < 0)
+        return false;
     report.announced = true;
+    return send_frame(frame) && wants_reply;
 }
 
 static void print_hint(const char *text)
@@ -217,15 +191,24 @@ static void print_hint(const char *text)
         return; /* nobody reads standard error: the command matters, the hint does not */
 }
 
+static enum wire_verdict await_answer(void)
+{
+    int64_t breaker_us = report.link.breaker_until_us;
+    enum wire_verdict verdict;
+
+    if (report.way == WAY_FIFO)
+        return sandbox_wait(&report.paths, report.starting.run, report.reply);
+    verdict = link_wait(&report.link, report.starting.run, PHASE_START, report.reply);
+    if (report.link.breaker_until_us != breaker_us)
+        open_breaker();
+    return verdict;
+}
+
 /* Wait for the answer; print it if it is a hint. */
 static void take_answer(void)
 {
-    int64_t breaker_us = report.link.breaker_until_us;
-    enum wire_verdict verdict =
-        link_wait(&report.link, report.starting.run, PHASE_START, report.reply);
+    enum wire_verdict verdict = await_answer();
 
-    if (report.link.breaker_until_us != breaker_us)
-        open_breaker();
     if (verdict == VERDICT_HINT)
         print_hint(report.reply);
     if (verdict == VERDICT_PRIVATE)
@@ -247,10 +230,9 @@ const uint8_t *report_start(const struct agent *agent, const struct report_comma
     report.way = find_way(true);
     if (report.way == WAY_NONE)
         return report.starting.run;
-    wants_reply = command->may_hint && report.way == WAY_SOCKET && link_may_ask(&report.link) &&
-                  !breaker_is_open();
-    announce(wants_reply);
-    if (wants_reply)
+    wants_reply = command->may_hint &&
+                  (report.way == WAY_FIFO || (link_may_ask(&report.link) && !breaker_is_open()));
+    if (announce(wants_reply))
         take_answer();
     return report.starting.run;
 }
@@ -319,8 +301,7 @@ static void conclude(const struct report_end *end)
         finished.pipestatus[i] = end->pipestatus[i];
     if (end->seen != NULL && end->wants_tail)
         add_tail(&finished, end->seen, room);
-    if (wire_encode_finished(&finished, report.out,
-                             report.way == WAY_FIFO ? FIFO_FRAME_MAX : sizeof report.out, &frame) == 0)
+    if (wire_encode_finished(&finished, report.out, frame_room(), &frame) == 0)
         send_frame(frame);
 }
 

@@ -18,7 +18,8 @@ struct connection {
 };
 
 /* Connect and have a hello ready. Return 0, or -1 with errno: EPERM where the server is of another
- * uid, ENOENT or ECONNREFUSED where there is none, EAGAIN where it accepts nobody. */
+ * uid, ENOENT or ECONNREFUSED where there is none, EAGAIN where it accepts nobody, EACCES where a
+ * sandbox forbids it. */
 int sock_connect(struct connection *, const char *path, const char *role);
 
 /* Send what is unsent. Return 0, also where the daemon takes no more for now; -1 where it is gone. */
