@@ -51,9 +51,13 @@ def test_a_rule_comes_back_as_it_went_in(book: Rulebook) -> None:
         bound=False,
         proven=False,
     )
-    rule = book.update(enter(book, draft), failures=3, failed=False, used=2, flagged=True)
+    rule = book.update(enter(book, draft), failures=3, failed=False, flagged=True)
+    book.count_use(rule)
+    book.count_use(rule)
 
-    assert book.rule(rule.id) == rule
+    assert book.rule(rule.id) == msgspec.structs.replace(rule, used=2)
+    assert book.update(rule, failures=4) != book.rule(rule.id)
+    assert book.fresh(rule).used == 2
     assert damaged_rules(book._connection) == 0  # noqa: SLF001 - the same connection
 
 
@@ -141,7 +145,7 @@ def test_changes_are_told_once_and_only_those_that_hints_need(book: Rulebook) ->
 
     assert [(one.id, one.offered, one.c) for one in told.rules] == [(rule.id, True, 1)]
     assert book.take_changes().rules == ()
-    book.update(rule, used=5)
+    book.count_use(rule)
     assert book.take_changes().rules == ()
 
 

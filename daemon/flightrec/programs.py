@@ -56,7 +56,7 @@ def is_there(program: str, path: str, cwd: str) -> bool:
 
 
 def where_is(program: str, path: str, roots: Sequence[str]) -> Where:
-    """Return where ``program`` comes from for a project with these folders.
+    """Return where ``program`` comes from for a project with these folders (real paths).
 
     A name with a relative path is the project's own. The file's folder decides and not what a link
     points to: a virtual environment's ``python`` is a link to the system's.
@@ -74,7 +74,6 @@ def where_is(program: str, path: str, roots: Sequence[str]) -> Where:
 
 def _is_below(folder: str, root: str) -> bool:
     """Whether ``folder`` is ``root`` or lies in it; nothing counts as lying in ``/`` or a home."""
-    root = os.path.realpath(root)
-    if root in ("/", os.path.realpath(os.path.expanduser("~"))):
+    if root == "/" or not (folder == root or folder.startswith(root + "/")):
         return False
-    return folder == root or folder.startswith(root + "/")
+    return root != os.path.realpath(os.path.expanduser("~"))

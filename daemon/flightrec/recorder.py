@@ -66,6 +66,9 @@ class RecordOutcome:
     export: bool = False
 
 
+_NOTHING_NEW = RecordOutcome(stored=True)
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
     """One run as all the steps see it. ``session`` is the one that it counts for."""
@@ -117,6 +120,8 @@ class Recorder:
 
     def take_outcome(self) -> RecordOutcome:
         """Return what changed since this was called last, for the hint index and the exports."""
+        if not self.book.has_changes:
+            return _NOTHING_NEW
         changes = self.book.take_changes()
         return RecordOutcome(stored=True, changed=changes.rules, export=changes.export)
 
@@ -163,9 +168,11 @@ class Recorder:
                 self._weigh(rule, sight, step, is_plain=rule.id != followed)
 
     def _known_rules(self, step: _Step) -> list[Rule]:
-        segments = step.line.segments[:SEGMENTS_MAX]
-        asked = [probe for segment in segments for probe in probes(segment_values(segment))]
-        return self.book.about(step.run.project, asked)
+        asked: list[str] = []
+        for segment in step.line.segments[:SEGMENTS_MAX]:
+            if self.book.is_about(segment.program):
+                asked += probes(segment_values(segment))
+        return self.book.about(step.run.project, asked) if asked else []
 
     def _weigh(self, rule: Rule, sight: Sight, step: _Step, *, is_plain: bool) -> None:
         run, session = step.run, step.session
@@ -179,7 +186,7 @@ class Recorder:
                 rule = self._note_trigger(rule, step, failed=outcome.failed)
             self.book.note_outcome(rule, outcome, step.event, run.worktree)
         if sight.remedy is Result.PASSED and is_plain and not step.recoveries:
-            self.book.update(rule, used=rule.used + 1)
+            self.book.count_use(rule)
 
     def _note_trigger(self, rule: Rule, step: _Step, *, failed: bool) -> Rule:
         """Keep the trigger's latest outcome anywhere, and how often it failed."""
@@ -327,13 +334,19 @@ def _teaches(run: CommandRun, line: CommandLine) -> bool:
     """Whether anything may be learned from this run: it is whole, mine, and about work."""
     if not run.mine or run.truncated or run.exit is None:
         return False
-    if any(s.program.rpartition("/")[2] in OWN_PROGRAMS for s in line.segments):
+    if "flightrec" in run.command and _is_own(line):
         return False
-    return all(_is_utf8(text) for text in (run.command, run.project, run.worktree, run.cwd))
+    return _is_utf8(run.command + run.project + run.worktree + run.cwd)
+
+
+def _is_own(line: CommandLine) -> bool:
+    return any(segment.program.rpartition("/")[2] in OWN_PROGRAMS for segment in line.segments)
 
 
 def _is_utf8(text: str) -> bool:
     """Whether a rule can hold this text: bytes of another encoding cannot be typed again."""
+    if text.isascii():
+        return True
     try:
         text.encode()
     except UnicodeEncodeError:

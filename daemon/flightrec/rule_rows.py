@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -15,11 +15,12 @@ COLUMNS = (
     "r", "c", "d", "used", "failures", "failed", "outcome_us", "created_us", "last_us",
     "promoted_us", "shared_us", "archived_us",
 )  # fmt: skip
+_USED = COLUMNS.index("used")
 NAMES = ", ".join(COLUMNS)
 SAVE = (
     f"INSERT INTO rules ({NAMES}, crc) VALUES ({', '.join('?' * len(COLUMNS))}, ?)"  # noqa: S608 - names from above
     " ON CONFLICT (id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in (*COLUMNS[2:], "crc"))
+    + ", ".join(f"{name} = excluded.{name}" for name in (*COLUMNS[2:], "crc") if name != "used")
 )
 _triggers = msgspec.json.Decoder(Trigger)
 _remedies = msgspec.json.Decoder(Remedy)
@@ -84,9 +85,10 @@ def from_row(row: tuple[Any, ...]) -> Rule:
     )
 
 
-def row_crc(values: Iterable[object]) -> int:
-    """Return the checksum of a rule's row."""
-    return zlib.crc32(repr(tuple(values)).encode("utf-8", "backslashreplace"))
+def row_crc(values: Sequence[object]) -> int:
+    """Return the checksum of a rule's row; plain uses are counted in place and left out."""
+    kept = (*values[:_USED], *values[_USED + 1 :])
+    return zlib.crc32(repr(kept).encode("utf-8", "backslashreplace"))
 
 
 def damaged_rules(connection: sqlite3.Connection) -> int:

@@ -7,7 +7,7 @@ asked last is kept for the hint index and the exports.
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,9 @@ from flightrec.shell_words import parse
 
 PROJECTS_KEPT = 16
 """Projects of one rule that are listed; two are enough for everything that depends on them."""
+
+LOOKUPS_KEPT = 1024
+"""Answers that are kept until a rule changes: people type the same few commands all day."""
 
 RULES_AT_ONCE = 32
 """Rules about one command that are looked at, the best first: a bound, not a choice."""
@@ -127,6 +130,7 @@ class Rulebook:
         self._connection = connection
         self.thresholds = thresholds
         self._known: set[int] | None = None
+        self._found: dict[tuple[str, ...], list[Rule]] = {}
         self._changed: dict[str, Rule] = {}
         self._outcomes: dict[str, list[Outcome]] = {}
         self._export = False
@@ -151,14 +155,25 @@ class Rulebook:
     def about(self, project: str, probes: Iterable[str]) -> list[Rule]:
         """Return the rules under these anchors that hold in this project, the best first."""
         known = self._known_anchors()
-        hits = [
+        hits = tuple(
             anchor
             for probe in probes
             for anchor in (probe, f"{project}\n{probe}")
             if hash(anchor) in known
-        ]
+        )
         if not hits:
             return []
+        if hits not in self._found:
+            self._found[hits] = self._under(hits)
+        return self._found[hits]
+
+    def is_about(self, program: str) -> bool:
+        """Whether any rule begins with this program, in whatever project: else none is about it."""
+        return hash(f"{program}\0") in self._known_anchors()
+
+    def _under(self, hits: Sequence[str]) -> list[Rule]:
+        if len(self._found) >= LOOKUPS_KEPT:
+            self._found.clear()
         marks = ", ".join("?" * len(hits))
         where = f"id IN (SELECT rule_id FROM anchors WHERE anchor IN ({marks}))"  # noqa: S608 - as many as there are
         order = f"ORDER BY c - d DESC, c DESC, id LIMIT {RULES_AT_ONCE}"
@@ -278,6 +293,10 @@ class Rulebook:
                 counts = not (mark is Mark.FIRST and rule.remedy.lesson)
                 return self.update(rule, c=rule.c + counts, seen_in=seen_in, last_us=last_us)
 
+    def count_use(self, rule: Rule) -> None:
+        """Count a plain use of the remedy: shown in statistics, evidence of nothing."""
+        self._connection.execute("UPDATE rules SET used = used + 1 WHERE id = ?", (rule.id,))
+
     def widen(self, rule: Rule) -> Rule:
         """Let a project's rule hold everywhere."""
         new = self.update(rule, scope=Scope.USER)
@@ -313,9 +332,15 @@ class Rulebook:
 
     def delete(self, rule: Rule) -> None:
         """Take a rule and all that is known of it out."""
+        self._found.clear()
         self._connection.execute("DELETE FROM rules WHERE id = ?", (rule.id,))
         self._changed[rule.id] = msgspec.structs.replace(rule, status=Status.ARCHIVED)
         self._export |= rule.status in _EXPORTED
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything changed that hints or exports want to know."""
+        return bool(self._changed) or self._export
 
     def take_changes(self) -> Changes:
         """Return what changed since this was called last."""
@@ -414,6 +439,7 @@ class Rulebook:
         return map(from_row, rows.fetchall())
 
     def _save(self, rule: Rule) -> None:
+        self._found.clear()
         values = to_row(rule)
         self._connection.execute(SAVE, (*values, row_crc(values)))
 
@@ -428,13 +454,19 @@ class Rulebook:
                 "INSERT OR IGNORE INTO anchors (anchor, rule_id) VALUES (?, ?)",
                 (home + anchor, rule.id),
             )
-            self._known_anchors().add(hash(home + anchor))
+            self._known_anchors().update((hash(home + anchor), hash(_program_of(anchor))))
 
     def _known_anchors(self) -> set[int]:
-        """Return hashes of all anchors: most commands are about no rule, and cost no query."""
+        """Return hashes of all anchors, and of their programs with a NUL behind.
+
+        Most commands are about no rule, and cost no query.
+        """
         if self._known is None:
             rows = self._connection.execute("SELECT anchor FROM anchors")
-            self._known = {hash(row[0]) for row in rows}
+            self._known = set()
+            for (anchor,) in rows:
+                self._known.add(hash(anchor))
+                self._known.add(hash(_program_of(anchor.rpartition("\n")[2])))
         return self._known
 
     def _new_id(self, kind: str, at_us: int) -> str:
@@ -533,6 +565,10 @@ def hint_rule(rule: Rule, outcomes: Iterable[Outcome] = ()) -> HintRule:
         failures=rule.failures,
         outcomes=tuple(outcomes),
     )
+
+
+def _program_of(anchor: str) -> str:
+    return anchor.removeprefix("=").partition("\0")[0] + "\0"
 
 
 def _nearness(rule: Rule, project: str) -> int:
