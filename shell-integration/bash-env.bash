@@ -47,6 +47,7 @@ if [[ $_flightrec_wanted && -n ${BASH_EXECUTION_STRING-} ]] && builtin shopt -q 
   # last command, or else this file's). And a job that is not in the background is still there.
   _flightrec_report() {
     builtin local status=$1 job
+    builtin trap '' HUP INT TERM # whoever ends a group may do so twice, and the report is not done
     if [[ $2 != "${_flightrec_found[0]}" && $2 != *_flightrec* ]]; then
       status=unknown
     fi

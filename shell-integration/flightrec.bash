@@ -16,8 +16,6 @@ __flightrec_start() {
     builtin printf 'flightrec: bash %s is too old to be recorded (5.1 is needed)\n' "$BASH_VERSION" >&2
     builtin return 0
   fi
-  # An assignment to a readonly variable would end the rc file.
-  [[ ${PROMPT_COMMAND[*]@a}${PS0@a} != *r* ]] || builtin return 0
   __flightrec_find_helper || builtin return 0
   builtin eval "$("$__flightrec_helper" relay bash "$$" "${__flightrec_command-}" 2>/dev/null)"
   [[ -n ${__flightrec_relay-} ]] || builtin return 0
@@ -43,9 +41,9 @@ __flightrec_set_up() {
   __flightrec_alive=/proc/$__flightrec_relay/fd/0 # gone with the relay, also while it is a zombie
   __flightrec_state=idle                          # idle, run, repeat:PID, skip
   __flightrec_seq=0
-  __flightrec_missed=''  # set: the relay did not answer in time, and has not since
   __flightrec_armed=0    # lines accepted since the last prompt or preexec, counted by PS0
-  __flightrec_began=0    # when the last of them was, in microseconds
+  __flightrec_began=1    # when the last of them was, in microseconds
+  __flightrec_missed=''  # set: the relay did not answer in time, and when it was asked last
   __flightrec_entry=''   # HISTCMD at the last prompt: the number that the next line will get
   __flightrec_told=''    # set: the relay knows history's last entry
   __flightrec_is_set=''  # set: our trap is there and was not sprung
@@ -75,24 +73,37 @@ fi'
 } 2>/dev/null 1<>"$__flightrec_out" <&1 || :'
 }
 
-# Two elements of PROMPT_COMMAND: one before all others, so that their time is not the command's, and
-# one that survives `PROMPT_COMMAND=...`. bash gives each element the true $? and PIPESTATUS.
 __flightrec_install() {
   if [[ -n ${bash_preexec_imported-}${__bp_imported-} ]]; then
     __flightrec_cooperate
   else
-    PROMPT_COMMAND=("$__flightrec_first" "${PROMPT_COMMAND[@]}")
-    PROMPT_COMMAND[99]=$__flightrec_last
+    __flightrec_keep_prompt_command
   fi
   __flightrec_keep_ps0
 }
 
+# Two elements of PROMPT_COMMAND: one before all others, so that their time is not the command's and
+# our trap is not sprung by them, and one that survives `PROMPT_COMMAND=...`. bash gives each element
+# the true $? and PIPESTATUS. (`printf -v` fails where the variable is readonly; an assignment would
+# end whatever is being run.)
+__flightrec_keep_prompt_command() {
+  builtin local element others
+  others=()
+  if [[ ${PROMPT_COMMAND[0]-} != "$__flightrec_first"* ]]; then
+    for element in "${PROMPT_COMMAND[@]}"; do
+      [[ $element == "$__flightrec_first" || $element == "$__flightrec_last" ]] || others+=("$element")
+    done
+    builtin printf -v 'PROMPT_COMMAND[0]' '%s' "$__flightrec_first" || builtin return 0
+    PROMPT_COMMAND=("$__flightrec_first" "${others[@]}")
+  fi
+  builtin printf -v 'PROMPT_COMMAND[99]' '%s' "$__flightrec_last" || builtin return 0
+}
+
 __flightrec_keep_ps0() {
-  [[ ${PS0@a} != *r* ]] || builtin return 0
   if [[ $BASHOPTS != *promptvars* ]]; then
-    PS0=${PS0//"$__flightrec_arm"/} # it would be printed as it stands
+    builtin printf -v PS0 '%s' "${PS0//"$__flightrec_arm"/}" || : # it would be printed as it stands
   elif [[ ${PS0-} != *"$__flightrec_arm"* ]]; then
-    PS0+=$__flightrec_arm
+    builtin printf -v PS0 '%s' "${PS0-}$__flightrec_arm" || :
   fi
 }
 
@@ -140,10 +151,8 @@ __flightrec_starting() {
   if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then flag='?'; fi
   __flightrec_state=skip __flightrec_armed=0
   [[ -o history && -z ${FLIGHTREC_OFF-} ]] || builtin return 0
-  # The question that was not answered is the probe: its late answer shows that the relay lives.
   if [[ -n $__flightrec_missed ]]; then
-    builtin read -r -t 0 || builtin return 0
-    __flightrec_missed=''
+    __flightrec_is_back || builtin return 0
   fi
   if [[ ${PATH-} != "$__flightrec_path" || ${VIRTUAL_ENV-} != "$__flightrec_venv" ||
     ${CONDA_PREFIX-} != "$__flightrec_conda" ]]; then
@@ -153,16 +162,39 @@ __flightrec_starting() {
   builtin declare -F -- "${first%% *}"
   # An assignment before a command is dear: only where it is needed.
   if [[ -z ${HISTTIMEFORMAT-} ]]; then builtin history 1; else HISTTIMEFORMAT='' builtin history 1; fi
-  builtin printf '\0%s\0%s\0\1S%s\0' "${PWD-}" "$first" "$__flightrec_seq$flag"
+  builtin printf '\0%s\0%s\0\1S%s\0' "${PWD-}" "$first" "$__flightrec_seq$flag#${HISTCMD-}"
   __flightrec_told=1
-  __flightrec_await || builtin return 0
+  if ! __flightrec_await; then
+    # The relay may only be late: what it surely takes for a new line, it may be told the end of.
+    [[ $flag != + ]] || __flightrec_state=run
+    builtin return 0
+  fi
   case $reply in
-    [0-9]) __flightrec_state=run ;;
+    [0-9])
+      __flightrec_state=run
+      case $first in
+        *PROMPT_COMMAND* | 'source '* | '. '*) __flightrec_watch_prompt_command ;;
+      esac
+      ;;
     [a-j])
       __flightrec_state=repeat:${!:-}
       __flightrec_watch_for_second
       ;;
   esac
+}
+
+# Whether the relay answers again: late to the question that it missed, or to a probe now and then
+# (`read` may lose the byte that comes as its time is over).
+__flightrec_is_back() {
+  if builtin read -r -t 0; then
+    __flightrec_missed=''
+  elif ((__flightrec_began - __flightrec_missed > 2000000)); then
+    __flightrec_missed=$__flightrec_began
+    builtin printf '\1P0\0'
+    builtin return 1
+  else
+    builtin return 1
+  fi
 }
 
 __flightrec_report_environment() {
@@ -180,7 +212,7 @@ __flightrec_await() {
         "${__flightrec_capitals:__flightrec_seq:1}") builtin return 0 ;;
     esac
   done
-  __flightrec_missed=1
+  __flightrec_missed=$__flightrec_began
   builtin return 1
 }
 
@@ -196,6 +228,16 @@ fi'
   else
     __flightrec_state=skip
   fi
+}
+
+# A command that may replace all of PROMPT_COMMAND: be sprung once more by whatever runs next.
+# shellcheck disable=SC2016 # expanded when the trap is sprung
+__flightrec_watch_prompt_command() {
+  [[ $__flightrec_then != - || $__flightrec_cooperates ]] ||
+    __flightrec_then='if [[ $BASH_COMMAND != *__flightrec_* ]]; then
+  { __flightrec_keep_prompt_command; } 2>/dev/null
+  trap - DEBUG
+fi'
 }
 
 # At the prompt, once for each of our elements; the second finds nothing more to do. Arguments: exit
@@ -214,11 +256,11 @@ __flightrec_finished() {
 
 __flightrec_report() {
   ((__flightrec_seq = (__flightrec_seq + 1) % 10))
-  [[ -p $__flightrec_in && -e $__flightrec_alive && -z $__flightrec_missed ]] || builtin return 0
+  [[ -p $__flightrec_in && -e $__flightrec_alive ]] || builtin return 0
   builtin printf '%s\0%s\0%s\0%s\0\1F%s\0' "$1" "$2" "${PWD-}" "$usec" "$__flightrec_seq" \
     1<>"$__flightrec_in"
   # A hint about what just failed is to stand before the prompt.
-  [[ $1 == 0 || -z $1 ]] || __flightrec_await <>"$__flightrec_out"
+  [[ -z $1 || $1 == 0 || $__flightrec_missed ]] || __flightrec_await <>"$__flightrec_out"
 }
 
 # `! ls` shows in PIPESTATUS and `ls &` in $!; a second command has set the state to skip.
@@ -229,7 +271,7 @@ __flightrec_report_repeat() {
 
 # Lines that no trap has seen: `( ... )`, under set -x, or the second and later ones of a paste.
 __flightrec_catch_up() {
-  builtin local "lines=$__flightrec_armed" before=0 flag='='
+  builtin local "lines=$__flightrec_armed" before=0 flag='=' reply
   if [[ $__flightrec_state == run ]]; then
     __flightrec_report '' '' # the status at hand is the last line's, not this one's
     before=1
@@ -242,12 +284,13 @@ __flightrec_catch_up() {
   if ((${HISTCMD:-0} == __flightrec_entry + lines + before)); then flag='+'; fi
   if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then flag='?'; fi
   [[ $flag == + || $lines$flag == 1\? ]] || builtin return 0
-  ((usec = ${EPOCHREALTIME/[.,]/} - __flightrec_began))
+  ((usec = ${EPOCHREALTIME/[.,]/} - __flightrec_began, __flightrec_seq = (__flightrec_seq + 1) % 10))
   {
-    __flightrec_report_environment
     HISTTIMEFORMAT='' builtin history "$lines"
-    builtin printf '\0%s\0\0\1L%s\0' "${PWD-}" "$__flightrec_seq$flag"
-  } 1<>"$__flightrec_in"
+    builtin printf '\0%s\0\0\1L%s\0' "${PWD-}" \
+      "$__flightrec_seq$flag#$((${HISTCMD:-0} - lines))"
+    __flightrec_await
+  } 1<>"$__flightrec_in" <>"$__flightrec_out"
   __flightrec_state=run __flightrec_told=1
 }
 
@@ -257,10 +300,8 @@ __flightrec_at_first() {
   if [[ ${PROMPT_COMMAND[0]-} == "$__flightrec_first"* ]]; then
     __flightrec_finished "$@"
   fi
-  if [[ ${PROMPT_COMMAND[99]-} != "$__flightrec_last" && -z $__flightrec_cooperates &&
-    ${PROMPT_COMMAND[*]@a} != *r* ]]; then
-    PROMPT_COMMAND[99]=$__flightrec_last
-  fi
+  [[ ${PROMPT_COMMAND[99]-} == "$__flightrec_last" || -n $__flightrec_cooperates ]] ||
+    __flightrec_keep_prompt_command
 }
 
 # Make ready for the next line; standard input has what `trap -p DEBUG` printed, if anything. Ours takes
@@ -269,18 +310,24 @@ __flightrec_prepare() {
   builtin local found=''
   if [[ -z $__flightrec_is_set$__flightrec_cooperates ]] && builtin read -r -t 0; then
     builtin printf '\0'
-    IFS='' builtin read -r -d '' -t 0.025 found
+    IFS='' builtin read -r -d '' found
   fi
   [[ ${PS0-} == *"$__flightrec_arm"* && $BASHOPTS == *promptvars* ]] || __flightrec_keep_ps0
   # Where the number of an entry tells nothing, the relay compares texts.
   [[ -n ${HISTCMD-} && ${HISTCONTROL-} != *erasedups* ]] || __flightrec_note_history
   __flightrec_told=''
   __flightrec_entry=${HISTCMD:-0}
-  if [[ -z $__flightrec_cooperates && -n ${bash_preexec_imported-}${__bp_imported-} ]]; then
-    __flightrec_cooperate
+  if [[ -z $__flightrec_cooperates ]]; then
+    if [[ -n ${bash_preexec_imported-}${__bp_imported-} ]]; then
+      __flightrec_cooperate
+    elif [[ ${PROMPT_COMMAND[0]-} != "$__flightrec_first"* ]]; then
+      __flightrec_keep_prompt_command
+    fi
   fi
-  # Under set -x and set -v the trap's own lines would be seen; catch_up does without it.
-  [[ -z $__flightrec_cooperates$__flightrec_is_set && $- != *[xv]* ]] || builtin return 1
+  # Under set -x and set -v the trap's own lines would be seen; catch_up does without it. Without
+  # promptvars nothing would spring it.
+  [[ -z $__flightrec_cooperates$__flightrec_is_set && $- != *[xv]* && $BASHOPTS == *promptvars* ]] ||
+    builtin return 1
   [[ -z $found && $__flightrec_then == - ]] || __flightrec_compose "$found"
   __flightrec_is_set=1
 }
@@ -289,6 +336,7 @@ __flightrec_prepare() {
 __flightrec_compose() {
   # A late answer of the relay's may stand before it. (Quoted: `builtin local` splits words.)
   builtin local "found=${1#"${1%%[!0-9a-jA-J]*}"}"
+  [[ $found == "$1" ]] || __flightrec_missed=''
   builtin set --
   [[ $found != 'trap -- '* ]] || builtin eval "builtin set -- $found"
   [[ -z ${3-} || $3 != "$__flightrec_trap" ]] || builtin return 0 # ours: `( ... )` springs none

@@ -6,7 +6,6 @@
 #
 # Every guard stands in a function: a `return` at top level would end the rc file that evals this text.
 
-# $1: this file, as far as it is one.
 __flightrec_start() {
   builtin emulate -L zsh
   [[ -o interactive && -z ${__flightrec_state-} ]] || return 0
@@ -19,7 +18,8 @@ __flightrec_start() {
     return 0
   fi
   builtin zmodload zsh/system zsh/parameter 2>/dev/null || return 0
-  __flightrec_find_helper "${1:h}" || return 0
+  # Where this function was defined; not %x, which shows odd characters as something else.
+  __flightrec_find_helper ${${funcsourcetrace[1]%:*}:h} || return 0
   builtin eval "$("$__flightrec_helper" relay zsh $$ "${__flightrec_command-}" 2>/dev/null)"
   [[ -n ${__flightrec_relay-} ]] || return 0
   __flightrec_set_up || return 0
@@ -47,7 +47,7 @@ __flightrec_set_up() {
   builtin typeset -g __flightrec_alive=/proc/$__flightrec_relay/fd/0
   builtin typeset -g __flightrec_state=idle # idle, run, skip
   builtin typeset -gi __flightrec_seq=0 __flightrec_to=-1 __flightrec_from=-1
-  builtin typeset -g __flightrec_missed='' # set: the relay did not answer in time, and has not since
+  builtin typeset -g __flightrec_missed='' # set: the relay did not answer in time, and when
   builtin typeset -g __flightrec_path='' __flightrec_venv='' __flightrec_conda=''
   sysopen -rw -o cloexec -u __flightrec_to $__flightrec_in 2>/dev/null || return 1
   sysopen -rw -o cloexec -u __flightrec_from $__flightrec_out 2>/dev/null
@@ -62,9 +62,8 @@ __flightrec_preexec() {
   [[ -n $1 && $1 != [[:blank:]]* && -z ${FLIGHTREC_OFF-} ]] || return 0
   [[ -z ${HISTORY_IGNORE-} || $1 != ${~HISTORY_IGNORE} ]] || return 0
   [[ -e $__flightrec_alive ]] || return 0 # gone with the relay, also while it is a zombie
-  # The question that was not answered is the probe: its late answer shows that the relay lives.
   if [[ -n $__flightrec_missed ]]; then
-    __flightrec_await 0 || return 0
+    __flightrec_is_back || return 0
   fi
   if [[ ${PATH-} != $__flightrec_path || ${VIRTUAL_ENV-} != $__flightrec_venv ||
     ${CONDA_PREFIX-} != $__flightrec_conda ]]; then
@@ -78,9 +77,23 @@ __flightrec_preexec() {
   (( __flightrec_seq = (__flightrec_seq + 1) % 10 ))
   syswrite -o $__flightrec_to -- \
     "${1[1,16384]}"$'\0'"${PWD-}"$'\0'"$kind${#1}"$'\0\1S'"${__flightrec_seq}z"$'\0' || return 0
-  if __flightrec_await 0.025 && [[ $reply == *[0-9]* ]]; then
+  # No answer: the relay may only be late, and may be told the end. A capital: it is not to be told.
+  if ! __flightrec_await 0.025 || [[ $reply == *[0-9]* ]]; then
     __flightrec_state=run
   fi
+}
+
+# Whether the relay answers again: late to the question that it missed, or to a probe now and then.
+__flightrec_is_back() {
+  if sysread -s 64 -t 0 -i $__flightrec_from reply 2>/dev/null; then
+    __flightrec_missed=''
+    return 0
+  fi
+  if (( SECONDS - __flightrec_missed > 2 )); then
+    __flightrec_missed=$SECONDS
+    syswrite -o $__flightrec_to -- $'\1P0\0'
+  fi
+  return 1
 }
 
 __flightrec_report_environment() {
@@ -94,12 +107,9 @@ __flightrec_report_environment() {
 __flightrec_await() {
   builtin local expected=$__flightrec_seq${${:-ABCDEFGHIJ}[__flightrec_seq+1]}
   while sysread -s 64 -t $1 -i $__flightrec_from reply 2>/dev/null; do
-    if [[ $reply == *[$expected]* ]]; then
-      __flightrec_missed=''
-      return 0
-    fi
+    [[ $reply != *[$expected]* ]] || return 0
   done
-  __flightrec_missed=1
+  __flightrec_missed=$SECONDS
   return 1
 }
 
@@ -110,15 +120,15 @@ __flightrec_precmd() {
     builtin setopt noxtrace
     builtin trap - DEBUG
   } 2>/dev/null
-  if [[ $__flightrec_state == run && -z $__flightrec_missed && -e $__flightrec_alive ]]; then
+  if [[ $__flightrec_state == run && -e $__flightrec_alive ]]; then
     (( __flightrec_seq = (__flightrec_seq + 1) % 10 ))
     syswrite -o $__flightrec_to -- \
       "$result"$'\0'"$pipe"$'\0'"${PWD-}"$'\0\0\1F'"$__flightrec_seq"$'\0'
     # A hint about what just failed is to stand before the prompt.
-    (( result == 0 )) || __flightrec_await 0.025
+    (( result == 0 )) || [[ -n $__flightrec_missed ]] || __flightrec_await 0.025
   fi
   __flightrec_state=idle
   return $result
 }
 
-__flightrec_start "${(%):-%x}"
+__flightrec_start

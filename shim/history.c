@@ -69,13 +69,36 @@ struct typed_line history_parse(struct bytes raw, uint64_t total)
     rest = skip(rest, span(rest, " "));
     rest = skip(rest, span(rest, "0123456789") + 2);
     line.total = total - (raw.size - rest.size);
-    if (line.total == rest.size && rest.size > 0 &&
-        ((const char *)rest.data)[rest.size - 1] == '\n')
-        line.total = --rest.size;
+    if (line.total > rest.size)
+        line.total--; /* what was cut off ends in a newline too */
+    while (line.total == rest.size && rest.size > 0 &&
+           ((const char *)rest.data)[rest.size - 1] == '\n')
+        line.total = --rest.size; /* and so does the entry of a here-document */
     if (rest.size > WIRE_COMMAND_MAX)
         rest.size = WIRE_COMMAND_MAX;
     line.text = rest;
     return line;
+}
+
+/* Where the line after `at` begins; raw.size where there is none. */
+static size_t next_line(struct bytes raw, size_t at)
+{
+    at += span_until(skip(raw, at), "\n");
+    return at + (at < raw.size);
+}
+
+struct bytes history_from_entry(struct bytes raw, unsigned long number)
+{
+    size_t at = 0, before = 0;
+
+    while (at < raw.size && entry_number(skip(raw, at)) != number) {
+        before = at;
+        at = next_line(raw, at);
+    }
+    if (at >= raw.size || at == 0)
+        return raw;
+    /* `declare -F` may have printed a line of its own, which is no entry. */
+    return skip(raw, entry_number(skip(raw, before)) == 0 ? before : at);
 }
 
 struct bytes history_cut_entry(struct bytes *raw)
@@ -87,8 +110,7 @@ struct bytes history_cut_entry(struct bytes *raw)
     /* An entry of several lines may hold anything, but hardly a line that begins with the number of
      * the entry after it. */
     while (at < raw->size) {
-        at += span_until(skip(*raw, at), "\n");
-        at += at < raw->size;
+        at = next_line(*raw, at);
         if (at < raw->size && number > 0 && entry_number(skip(*raw, at)) == number + 1)
             break;
     }

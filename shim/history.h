@@ -41,6 +41,9 @@ struct history {
  * there was before the bytes were cut. */
 struct typed_line history_parse(struct bytes raw, uint64_t total);
 
+/* Leave out what stands before the entry with this number: the rest of a record that was interrupted. */
+struct bytes history_from_entry(struct bytes raw, unsigned long number);
+
 /* Cut the first entry off what `history N` printed, which is left with the others. */
 struct bytes history_cut_entry(struct bytes *raw);
 

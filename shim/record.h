@@ -4,13 +4,15 @@
  * The last field of a record begins with the byte 1 and its letter; the longest one comes first, so
  * that bash can send what its builtins print as they print it, in two writes.
  *
- *   text, cwd, first simple command, S seq flag     a command is about to run; wants an answer
- *   text, cwd, first simple command, L seq flag     the same, seen only at the prompt after it;
+ *   text, cwd, first simple command, S seq flag #n  a command is about to run; wants an answer;
+ *                                                   n is the number of the first history entry
+ *   text, cwd, first simple command, L seq flag #n  the same, seen only at the prompt after it, with
  *                                                   several history entries where several ran
  *   exit or nothing, pipestatus, cwd, usec, F seq   it has finished; wants an answer if exit != 0
  *   PATH, VIRTUAL_ENV, CONDA_PREFIX, E              they changed
  *   text, H                                         history's last entry, where no command ran
  *   start time of the shell's process, X            a newer relay serves this process
+ *   P seq                                           are you there? wants an answer
  */
 #ifndef FLIGHTREC_RECORD_H
 #define FLIGHTREC_RECORD_H

@@ -250,9 +250,19 @@ static enum line_verdict begin(struct relay *relay, const struct record *record,
     return relay->run.is_open ? verdict : LINE_PRIVATE;
 }
 
+/* What history printed, from the entry with the number in the record's head on. */
+static struct bytes printed_history(const struct record *record)
+{
+    const char *number = record->head + strcspn(record->head, "#");
+
+    return history_from_entry(field(record, 0), strtoul(number + (*number == '#'), NULL, 10));
+}
+
 static enum line_verdict begin_in_bash(struct relay *relay, const struct record *record)
 {
-    struct typed_line line = history_parse(field(record, 0), record->totals[0]);
+    struct bytes text = printed_history(record);
+    uint64_t cut = record->totals[0] - record->sizes[0];
+    struct typed_line line = history_parse(text, text.size + cut);
 
     return begin(relay, record, &line, history_word_kind(&line, field(record, 2)));
 }
@@ -289,8 +299,8 @@ static void on_starting(struct relay *relay, const struct record *record)
 /* Lines that have run already. Of several (a paste) only the last one's status can be told. */
 static void on_late_lines(struct relay *relay, const struct record *record)
 {
-    struct bytes rest = field(record, 0);
-    uint64_t cut = record->totals[0] - rest.size;
+    struct bytes rest = printed_history(record);
+    uint64_t cut = record->totals[0] - record->sizes[0];
 
     do {
         struct bytes entry = history_cut_entry(&rest);
@@ -304,6 +314,7 @@ static void on_late_lines(struct relay *relay, const struct record *record)
     } while (rest.size > 0);
     /* It began at the earliest after the record before this one. */
     relay->run.released_us = relay->last_record_us;
+    answer(relay, record, ANSWER_GO);
 }
 
 static void parse_pipestatus(const char *text, struct wire_finished *finished)
@@ -384,18 +395,25 @@ static void on_successor(struct relay *relay, const struct record *record)
         relay->is_leaving = true;
 }
 
+static void on_probe(struct relay *relay, const struct record *record)
+{
+    answer(relay, record, ANSWER_GO);
+}
+
 static void on_record(struct relay *relay, const struct record *record)
 {
     static const struct {
         char kind;
         void (*handle)(struct relay *, const struct record *);
     } HANDLERS[] = {{'S', on_starting},    {'F', on_finished}, {'L', on_late_lines},
-                    {'E', on_environment}, {'H', on_history},  {'X', on_successor}};
+                    {'E', on_environment}, {'H', on_history},  {'X', on_successor},
+                    {'P', on_probe}};
 
     for (size_t i = 0; i < sizeof HANDLERS / sizeof *HANDLERS; i++)
         if (HANDLERS[i].kind == record->kind)
             HANDLERS[i].handle(relay, record);
-    relay->last_record_us = clock_mono_us();
+    if (record->kind != 'E' && record->kind != 'P') /* they come while a command waits */
+        relay->last_record_us = clock_mono_us();
 }
 
 static void take_records(struct relay *relay, const char *at, size_t size)

@@ -87,7 +87,8 @@ def as_word(value: object) -> str:
         case list():
             return " ".join([str(len(value)), *map(str, value)])
         case _:
-            return str(int(value))  # type: ignore[call-overload] - numbers of several kinds
+            assert isinstance(value, int)
+            return str(int(value))
 
 
 def as_words(message: AnyMessage) -> str:
