@@ -33,7 +33,6 @@ from flightrec.invocation import Invocation, invocations
 from flightrec.languages import to_english
 from flightrec.shell_words import CommandLine
 from flightrec.signature import make_signature, plain
-from flightrec.wire import TailSource
 
 __all__ = ["Failure", "FailureKind", "classify"]
 
@@ -44,7 +43,17 @@ _LIST_ENDS = frozenset((";", "&", "\n"))
 _PIPES = frozenset(("|", "|&"))
 _COLLECTION = re.compile(r"(?i)error(?:s during)? collecti(?:ng|on)|error collecting|usage: ")
 _ERROR_LINE = re.compile(r"(?i)\b(?:error|fatal|failed|cannot|invalid|unknown|denied|not found)\b")
-_MASKABLE = ("not found", "no such", "denied", "error", "fatal", "invalid", "unknown", "unrecogni")
+_MASKABLE = (
+    "not found",
+    "fail",
+    "no such",
+    "denied",
+    "error",
+    "fatal",
+    "invalid",
+    "unknown",
+    "unrecogni",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +115,7 @@ class _Output:
             for line in self.lines_with(wording.literal):
                 match = wording.pattern.search(line)
                 if match is not None:
-                    names = (name.rstrip(".:,;") or name for name in match.groups() if name)
-                    yield wording, tuple(names), line
+                    yield wording, _names(match), line
                     break
 
     def _may_hold(self, wording: Wording) -> bool:
@@ -139,6 +147,13 @@ class _Output:
             if _ERROR_LINE.search(line[:_LINE_MAX]):
                 return line[:_LINE_MAX]
         return lines[-1][:_LINE_MAX] if lines else ""
+
+
+def _names(match: re.Match[str]) -> tuple[str, ...]:
+    """Return what an error names, without the sentence's punctuation; ``cd..`` keeps its own."""
+    names = (name.rstrip(":,;") for name in match.groups() if name)
+    bare = (n[:-1] if n.endswith(".") and not n.endswith("..") else n for n in names)
+    return tuple(name for name in bare if any(map(str.isalnum, name)))
 
 
 def classify(run: CommandRun, line: CommandLine) -> Failure | None:
@@ -204,7 +219,7 @@ def _cause(run: CommandRun, line: CommandLine) -> _Cause | None:
     kind = _kind_of_exit(run, output)
     if kind is not None:
         return _Cause(at_fault, kind)
-    if run.tail_source is TailSource.NONE and run.exit in UNSEEN_KINDS:
+    if run.exit in UNSEEN_KINDS and not output.text.strip():
         return _Cause(at_fault, UNSEEN_KINDS[run.exit], (invocation.program,))
     return _cause_in_words(run, invocation, at_fault, output)
 

@@ -30,12 +30,15 @@ class Wording(NamedTuple):
 
 
 _KEY_LENGTH = 4
+_INSIDE_OTHERS = frozenset(("command", "authenticat", "authentication", "credential", "option"))
+"""Words that also end longer ones (subcommand): a text's words need not begin with them."""
 _KEYED = re.compile(r"[a-z]{3,}")
 
 
 def key_of(literal: str) -> str:
     """Return the beginning of a literal's longest word; empty where it has none."""
-    return max(_KEYED.findall(literal), key=len, default="")[:_KEY_LENGTH]
+    word = max(_KEYED.findall(literal), key=len, default="")
+    return "" if word in _INSIDE_OTHERS else word[:_KEY_LENGTH]
 
 
 def keys_in(lowered: str) -> frozenset[str]:
@@ -179,7 +182,7 @@ _OPTIONS = (
     _row(K.ARGUMENT_COUNT, "", "flag needs an argument", r"flag needs an argument: ?(?:['\w ]{0,12}in )?OPTION"),
     _row(K.ARGUMENT_COUNT, "", "expected one argument", r"argument (?:-\w/)?OPTION?.{0,20}: expected (?:one|at least one) argument"),
     _row(K.ARGUMENT_COUNT, "", "a value is required for", r"a value is required for 'OPTION"),
-    _row(K.UNKNOWN_OPTION, "", " -- ", r"(?:option|flag|параметр|ключ|선택|选项)\w* ?-- ?['\"]?(?P<name>[A-Za-z0-9?])['\"]?\s*$"),
+    _row(K.UNKNOWN_OPTION, "", " -- ", r"(?:option|flag|параметр|ключ|선택|选项)\w* ?-- ?['\"]?(?P<name>[^\s'\"])['\"]?\s*$"),
     _row(K.UNKNOWN_OPTION, "", "shorthand flag", r"unknown shorthand flag: '(?P<name>\w)' in -"),
     _row(K.UNKNOWN_OPTION, "", "which wasn't expected", r"argument '?OPTION' which wasn't expected"),
     _row(K.UNKNOWN_OPTION, "", "flag provided but not defined", r"flag provided but not defined: OPTION"),
@@ -197,13 +200,15 @@ _OPTIONS = (
     _row(K.UNKNOWN_OPTION, "", "ambiguous", r"OPTION'? is ambiguous|ambiguous option:? ?OPTION"),
     _row(K.UNKNOWN_OPTION, "", "option", r"the ['\"]?OPTION['\"]? option (?:does not exist|is not (?:defined|supported|recognized))"),
     _row(K.UNKNOWN_OPTION, "", "option", r"(?:the )?option ['\"]?OPTION['\"]? (?:does not exist|is not (?:defined|supported|recognized|known)|is unknown|not recogni)"),
-    _row(K.UNKNOWN_OPTION, "", "unknown", r"OPTION['\"]?:? (?:is )?(?:an )?unknown(?: option)?"),
+    _row(K.UNKNOWN_OPTION, "", "unknown", r"OPTION(?:=\S{0,80})?['\"]?:? (?:is )?(?:an )?unknown(?: option)?"),
     _row(K.UNKNOWN_OPTION, "", "blank argument where content"),
+    _row(K.INVALID_VALUE, "", "unrecognized argument to", r"unrecognized argument to .{0,60}option: QUOTED"),
     _row(K.UNKNOWN_OPTION, "", "unrecognized command or argument", r"unrecognized command or argument '?OPTION"),
     _row(K.UNKNOWN_OPTION, "", "bad configuration option", r"bad configuration option: NAME"),
 )  # fmt: skip
 
 _SUBCOMMANDS = (
+    _row(K.UNKNOWN_SUBCOMMAND, "", "or invalid arguments", r"unknown command or invalid arguments:\s{0,4}QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "missing script", r"missing script:? NAME$"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "script not found", r"script not found:? NAME$"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "command \"", r"error command QUOTED not found"),
@@ -291,6 +296,7 @@ _PACKAGES = (
     _row(K.LOCKFILE, "node", "package-lock", r"npm ci.{0,200}(?:package-lock|in sync)|package\.json and package-lock\.json.{0,40}in sync"),
     _row(K.LOCKFILE, "node", "npm ci", r"can only install with an existing package-lock|`?npm ci'?`? can only"),
     _row(K.LOCKFILE, "", "lock", r"(?:frozen-lockfile|frozen lockfile|lock ?file (?:needs to be|is not|is out|is missing|would)|\.lock (?:is not up|needs to be|is out)|lock file .{0,40}(?:out of date|not up to date|needs to be updated|does not match|changed))"),
+    _row(K.LOCKFILE, "", "lock file", r"cannot (?:create|update) the lock file"),
     _row(K.DEPENDENCIES, "node", "eresolve"),
     _row(K.DEPENDENCIES, "node", "legacy-peer-deps"),
     _row(K.DEPENDENCIES, "", "resolutionimpossible"),
@@ -325,7 +331,7 @@ _PACKAGES = (
     _row(K.WRONG_VERSION, "", "unsupportedclassversionerror"),
     _row(K.WRONG_VERSION, "", "invalid target release"),
     _row(K.WRONG_VERSION, "", "requires rustc"),
-    _row(K.WRONG_VERSION, "", "requires", r"requires (?:python|node|ruby|go|java|php|cmake|at least)\W{0,4}[\d>=~^<v]"),
+    _row(K.WRONG_VERSION, "", "requires", r"requires (?:python|node|ruby|go|java|php|cmake)\W{0,4}[\d>=~^<v]"),
     _row(K.WRONG_VERSION, "", "is not supported by", r"(?:version|python|node)\S{0,12} .{0,30}is not supported by"),
 )  # fmt: skip
 
@@ -521,6 +527,7 @@ _FILES = (
     _row(K.PORT_IN_USE, "", "already allocated", r"port is already allocated"),
     _row(K.PORT_IN_USE, "", "port", r"port (?P<name>\d{2,5}) (?:is )?(?:already )?(?:in use|being used|allocated|used)"),
     _row(K.LOCKED, "apt", "could not get lock", r"could not get lock NAME.{0,60}(?:held by|temporarily)"),
+    _row(K.RUNNING_AS_ROOT, "", "as root is", r"as root is .{0,30}(?:dangerous|not (?:allowed|supported|recommended)|forbidden|unsupported)"),
     _row(K.RUNNING_AS_ROOT, "", "root", r"(?:cannot|can't|can not|should not|must not|do not|don't|not|refusing to|extremely dangerous).{0,60}\bas (?:the )?(?:\")?(?:root|superuser|administrator)(?! ?user ?$)"),
     _row(K.PERMISSION, "root", "root", r"are you root|(?:must|need to|have to|should|only|unless you are|not|be) .{0,12}(?:be )?(?:run |running |executed )?(?:as )?(?:the )?['\"]?root\b|root (?:privileges|access|user|permission)|as root\b"),
     _row(K.PERMISSION, "root", "superuser", r"superuser|administrator privileges|elevated privileges"),
@@ -603,11 +610,11 @@ _NETWORK = (
 )  # fmt: skip
 
 _OUTCOMES = (
+    _row(K.MISSING_FILE, "", "file or directory not found", r"file or directory not found: NAME"),
     _row(K.EMPTY_RESULT, "tests", "no tests ran"),
     _row(K.EMPTY_RESULT, "tests", "notests"),
     _row(K.EMPTY_RESULT, "tests", "no tests found", r"no tests? (?:files? )?found"),
     _row(K.EMPTY_RESULT, "tests", "no test files found"),
-    _row(K.MISSING_FILE, "", "file or directory not found", r"file or directory not found: NAME"),
     _row(K.TEST_FAILURE, "", "failed", r"^(?:failed|error) \S+::\S+|\b\d+ (?:tests? |specs? |suites? )?failed\b|^failed \((?:failures|errors)|test result: failed|^tests failed|failed tests?:|\bfailed\b.{0,20}\d+ passed"),
     _row(K.TEST_FAILURE, "", "fail", r"^not ok \d|^\s*# fail [1-9]|^\s*\d+ failing\b|\bfailures?: [1-9]|^\s*fail:? [1-9]\d*\b|^fail\s+\S+|^\s*--- fail|there (?:were failing|are test failures)|\b[1-9]\d* failures?\b"),
     _row(K.TEST_FAILURE, "", "not ok", r"^\s*not ok \d"),
@@ -636,6 +643,7 @@ _LATE = (
     _row(K.REFUSED, "", "-f to", r"use (?:--force|-f|-d|--yes|-y)\b|(?:--force|-f) to (?:override|overwrite|force)"),
     _row(K.REFUSED, "", "--force", r"(?:use|with|pass|specify|add|try|run|by|or) (?:the )?['\"]?(?:--force|-f)\b"),
     _row(K.REFUSED, "", "use -f"),
+    _row(K.NOT_A_DIRECTORY, "", "is not a directory", r"NAME is not a directory"),
     _row(K.NOT_A_DIRECTORY, "", "not a directory", r"QUOTED: not a directory|NAME: not a directory|not a directory"),
     _row(K.WRONG_FORMAT, "", "not in gzip format"),
     _row(K.WRONG_FORMAT, "", "does not look like a tar archive"),
@@ -657,6 +665,8 @@ _LATE = (
     _row(K.MISSING_FILE, "", "could not open requirements file", r"directory: QUOTED"),
     _row(K.MISSING_FILE, "", "enoent", r"enoent: no such file or directory, \w+ QUOTED"),
     _row(K.MISSING_FILE, "", "no such file or directory: ", r"no such file or directory: NAME$"),
+    _row(K.MISSING_FILE, "", "no such file", r"NAME: cannot \w+: no such file"),
+    _row(K.MISSING_FILE, "", "no such file", r"cannot (?:open|access|stat|read|load) NAME: no such file"),
     _row(K.MISSING_FILE, "", "no such file or directory", r"QUOTED[^'\"]{0,60}: no such file"),
     _row(K.MISSING_FILE, "", "no such file or directory", r": NAME: no such file"),
     _row(K.MISSING_FILE, "", "no such file or directory", r"NAME: no such file"),
@@ -665,10 +675,13 @@ _LATE = (
     _row(K.MISSING_FILE, "", "unable to open", r"unable to open (?:database |file )?QUOTED"),
     _row(K.MISSING_FILE, "", "not find", r"(?:could not|cannot|can't|can not|did not|unable to) find (?:the )?(?:file|path|directory|folder|input file|config file)s?:? ?NAME"),
     _row(K.MISSING_FILE, "", "cannot open", r"cannot open (?:file )?QUOTED"),
+    _row(K.MISSING_FILE, "", "open", r"(?:could not|cannot|can't|unable to|failed to) (?:find or )?open (?:the )?(?:input |source |script |archive |config(?:uration)? )?(?:file\b|directory\b)?:? ?NAME"),
+    _row(K.MISSING_FILE, "", "file", r"(?:could not|cannot|can't|unable to|failed to) (?:read|load|locate|access) (?:the )?(?:input |source |script |archive |config(?:uration)? )?file:? ?NAME"),
     _row(K.MISSING_FILE, "", "not found", r"file (?:QUOTED|NAME) (?:was )?not found|file not found: ?NAME"),
     _row(K.MISSING_FILE, "", "does not exist", r"(?:directory|file|path|folder) (?:QUOTED|NAME) does not exist"),
     _row(K.MISSING_FILE, "", "doesn't exist", r"(?:directory|file|path|folder) (?:QUOTED|NAME) doesn't exist"),
     _row(K.MISSING_TARGET, "", "does not exist", r"(?:QUOTED|NAME) does not exist"),
+    _row(K.MISSING_TARGET, "", "named", r"\b(?:no|unknown|invalid|could not (?:create|find)|cannot find|can't find) (?:\w+ ){0,3}named (?:\w+ )?NAME"),
     _row(K.MISSING_TARGET, "", "device not found", r"^NAME: .{0,60}device not found"),
     _row(K.MISSING_TARGET, "", "does not exist", r"device QUOTED does not exist|does not exist"),
     _row(K.EXCEPTION, "", "traceback (most recent call last)"),

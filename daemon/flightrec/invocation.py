@@ -179,6 +179,11 @@ def _understand(segment: SimpleCommand) -> Invocation:
     wrappers = tuple(word.text for word in segment.words[: segment.wrappers])
     assigned = [*(word.text for word in segment.assignments), *wrappers]
     variables = tuple(match[1] for text in assigned if (match := _ASSIGNMENT.match(text)))
+    if program.startswith("$(") and "env" in wrappers and words:
+        # env $(cat .env) command
+        variables = (*variables, program)
+        runner, name, words = _set_runner_aside(words[0], words[1:])
+        program = segment.arguments[0].text
     return Invocation(
         program=program,
         name=name,

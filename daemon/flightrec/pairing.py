@@ -360,7 +360,9 @@ class _Pairing:
     def _changed(self, index: int, later: Invocation, change: Change) -> Recovery | None:
         if self._moved_by_option(later, change):
             return self._make(index, RecoveryKind.DIRECTORY)
-        if self._gained_privilege(later) and self._much_the_same(later, change):
+        if self._gained_privilege(later) and (
+            self._much_the_same(later, change) or self._writes_for(later)
+        ):
             return self._make(index, RecoveryKind.PRIVILEGE)
         attempt = Attempt(
             failure=self.failure,
@@ -405,6 +407,12 @@ class _Pairing:
 
     def _much_the_same(self, later: Invocation, change: Change) -> bool:
         return self.failed.name == later.name and len(change.kept) > len(change.removed)
+
+    def _writes_for(self, later: Invocation) -> bool:
+        """``echo x > /etc/f`` → ``echo x | sudo tee /etc/f``: a redirection has no sudo."""
+        segment = self.failure.line.segments[self.failure.segment]
+        targets = {r.target.text for r in segment.redirections} & set(self.failure.named)
+        return any(t in later.words or t in later.code for t in targets)
 
     def _nearly_the_same(self, later: Invocation, change: Change) -> bool:
         return (

@@ -40,7 +40,7 @@ _INSTALLED_KINDS = frozenset(
 )  # fmt: skip
 _BUILT_KINDS = frozenset((K.MISSING_FILE, K.MISSING_MODULE, K.COMMAND_NOT_FOUND, K.MISSING_LIBRARY))
 _CREATORS = frozenset(
-    "mkdir touch cp mv ln install tee unzip tar git curl wget mkfifo mktemp truncate rsync scp"
+    "cmake meson mkdir touch cp mv ln install tee unzip tar git curl wget mkfifo mktemp truncate rsync scp"
     " openssl ssh-keygen sqlite3 python python3 gunzip 7z cpio dd gh svn hg".split()
 )
 _VERSION_SUFFIX = re.compile(r"(?:[=<>~!@^\[].*|:[a-z0-9]+)$")
@@ -89,6 +89,8 @@ def changes_environment(step: Step) -> bool:
 
 def variable_mends(failure: Failure, name: str, output: str) -> int:
     """Return how closely a variable that was set has to do with a failure."""
+    if name.startswith("$("):
+        return BY_WORLD if failure.kind in _ACTIVATED_KINDS else NONE
     if name in failure.named or re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", output):
         return BY_NAME
     fitting = VARIABLES_THAT_MEND.get(failure.kind)

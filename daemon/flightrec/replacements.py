@@ -42,6 +42,11 @@ class Attempt:
 Rule = Callable[[Attempt], bool]
 
 
+_EXPLORERS = frozenset(
+    "cat cd find head less ls more tail tree wc stat file du bat grep rg".split()
+)
+
+
 def is_correction(attempt: Attempt) -> bool:
     """Whether the later command corrects the failed one, going by what the error says."""
     if attempt.failed.code != attempt.later.code and not _is_expression(attempt):
@@ -132,7 +137,7 @@ def word_corrected(attempt: Attempt) -> bool:
     change = attempt.change
     if attempt.failed.name != attempt.later.name:
         return False
-    named = [name for name in attempt.failure.named if name in attempt.failed.words]
+    named = _typed_names(attempt)
     named = named or attempt.failed.subcommand.split()[-1:]
     wrong = [w for w in change.removed if w in named]
     if not wrong:
@@ -140,8 +145,18 @@ def word_corrected(attempt: Attempt) -> bool:
     rest = [w for w in change.removed if w not in wrong]
     if len(rest) > max(1, len(change.kept)):
         return False
-    added = [w for w in change.added if w not in INFORMATION_WORDS or "help" in wrong]
+    added = [w for w in change.added if w not in INFORMATION_WORDS or _is_slip_of(w, wrong)]
     return any(_is_meant(w, right, rest, attempt) for w in wrong for right in added)
+
+
+def _is_slip_of(right: str, wrong: Sequence[str]) -> bool:
+    return any(is_typo(word, right) for word in wrong)
+
+
+def _typed_names(attempt: Attempt) -> list[str]:
+    """Return the words of the failed command that the error names, as they were typed."""
+    named = {name.strip(".-") for name in attempt.failure.named}
+    return [word for word in attempt.failed.words if word.strip(".-") in named]
 
 
 def _is_meant(wrong: str, right: str, rest: Sequence[str], attempt: Attempt) -> bool:
@@ -216,8 +231,10 @@ def slip_corrected(attempt: Attempt) -> bool:
     if not slips:
         return False
     if attempt.failure.kind is K.OTHER:
-        of_command = set(attempt.failed.subcommand.split())
-        return len(change.removed) == len(change.added) == 1 and of_command >= set(slips)
+        verbs = [w for w in attempt.failed.words if not w.startswith("-")][:1]
+        verbs += attempt.failed.subcommand.split()
+        plain_words = all(w in verbs and w.isalpha() for w in slips)
+        return plain_words and len(change.removed) == len(change.added) == 1
     return len(change.removed) <= 2
 
 
@@ -291,6 +308,8 @@ def called_differently(attempt: Attempt) -> bool:
 def requoted(attempt: Attempt) -> bool:
     """The same text but for quotes, backslashes and blanks."""
     before, after = (_unquoted(t) for t in (attempt.failed_text, attempt.later_text))
+    if "noglob" in attempt.later.wrappers and "noglob" not in attempt.failed.wrappers:
+        return before == after
     if not before or attempt.failed_text == attempt.later_text:
         return False
     if before == after:
@@ -298,8 +317,16 @@ def requoted(attempt: Attempt) -> bool:
     if attempt.failed.name != attempt.later.name or "\n" in attempt.failed_text:
         return False
     # What the shell stumbled over was spelled otherwise: only words with its own characters differ.
-    gone = set(before.split()) - set(after.split())
-    return bool(gone) and all(_SHELL_CHARACTERS.search(word) for word in gone)
+    gone, came = set(before.split()) - set(after.split()), set(after.split()) - set(before.split())
+    return bool(gone) and all(
+        _SHELL_CHARACTERS.search(word) and any(_same_letters(word, other) for other in came)
+        for word in gone
+    )
+
+
+def _same_letters(one: str, other: str) -> bool:
+    one, other = (re.sub(r"\W", "", word) for word in (one, other))
+    return one == other or (min(len(one), len(other)) > 2 and (one in other or other in one))
 
 
 def _unquoted(text: str) -> str:
@@ -320,7 +347,18 @@ def path_corrected(attempt: Attempt) -> bool:
         return True
     wrong = [w for w in change.removed if _is_the_named_path(w, attempt)]
     rest = [w for w in change.removed if w not in wrong]
-    return not rest and any(is_path_typo(w, right) for w in wrong for right in change.added)
+    return not rest and any(
+        is_path_typo(w, right) or _is_elsewhere(w, right, attempt)
+        for w in wrong
+        for right in change.added
+    )
+
+
+def _is_elsewhere(wrong: str, right: str, attempt: Attempt) -> bool:
+    """Whether it is the same file in another folder, and more than looking around for it."""
+    if attempt.failed.name in _EXPLORERS:
+        return False
+    return right.endswith(f"/{wrong}") or wrong.endswith(f"/{right}")
 
 
 def _is_the_named_path(word: str, attempt: Attempt) -> bool:
@@ -374,6 +412,7 @@ def option_added(attempt: Attempt) -> bool:
     table = OPTIONS_THAT_MEND.get(attempt.failure.kind, {})
     fitting = table.get(attempt.failed.name, frozenset()) | table.get("*", frozenset())
     added = {w for w in change.added if w.startswith("-")} | set(_letters_added(change))
+    added |= {w[:2] for w in added if not w.startswith("--")}  # -Ilib
     if not added & fitting and not any(w in fitting for w in change.added):
         return False
     rest = [w for w in change.removed if not w.startswith("-")]
@@ -547,7 +586,7 @@ def host_corrected(attempt: Attempt) -> bool:
 DEFAULT_RULES: tuple[Rule, ...] = (suggested, words_joined)
 
 RULES: dict[FailureKind, tuple[Rule, ...]] = {
-    K.COMMAND_NOT_FOUND: (another_program, suggested),
+    K.COMMAND_NOT_FOUND: (another_program, through_interpreter, suggested),
     K.UNKNOWN_SUBCOMMAND: (
         word_corrected,
         suggested,
