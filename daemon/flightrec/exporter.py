@@ -18,7 +18,7 @@ from pathlib import Path
 from flightrec.agent_files import CLAUDE_MEMORY, TARGETS, Holds, MemoryTarget, locate, memory_root
 from flightrec.errors import FlightrecError
 from flightrec.export import EXPORTED, Form, IsOutside, edit_document, exportable, format_rule
-from flightrec.memory_file import Edit, FileUpdate, Location, read_file
+from flightrec.memory_file import Edit, FileUpdate, Location, preview
 from flightrec.paths import Paths
 from flightrec.places import Place, find_place
 from flightrec.programs import Where, where_is
@@ -77,8 +77,8 @@ class Exporter:
 
     def _bring_up_to_date(self, store: Store, file: MemoryFile) -> None:
         try:
-            document = read_file(file.location)
-            if file.edit(document) == document:
+            document, wanted = preview(file.location, file.edit)
+            if wanted == document:
                 return
             self._write(file)
         except FlightrecError as error:

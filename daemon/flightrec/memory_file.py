@@ -86,6 +86,13 @@ def read_file(location: Location) -> bytes | None:
             return _data(folder.read())
 
 
+def preview(location: Location, edit: Edit) -> tuple[bytes | None, bytes | None]:
+    """Return the document as it is and as ``update_file`` would make it. Raises as it does."""
+    document = read_file(location)
+    with _errors_name(location.path):
+        return document, edit(document)
+
+
 @contextlib.contextmanager
 def _errors_name(path: Path) -> Iterator[None]:
     try:

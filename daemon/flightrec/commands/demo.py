@@ -16,6 +16,7 @@ from flightrec.client import request
 from flightrec.commands.init import find_command, shell_code
 from flightrec.commands.terminal import colour, one_line
 from flightrec.errors import ExitCode, FlightrecError
+from flightrec.lifecycle import wait_for_end
 from flightrec.paths import HELPER_NAME, Paths, find_paths, find_resource
 from flightrec.rulebook import Rulebook
 from flightrec.rules import Rule, Status
@@ -60,7 +61,7 @@ def _throw_away_home() -> Iterator[Path]:
         yield home
     finally:
         with contextlib.suppress(FlightrecError):
-            request(find_paths(str(home)), "stop", autostart=False)
+            wait_for_end(request(find_paths(str(home)), "stop", autostart=False)["pid"])
         _delete(home)
 
 
@@ -79,7 +80,7 @@ class _Demo:
         self._home = home
         self._paths: Paths = find_paths(str(home))
         self._first, self._second, self._third = shells[0], shells[-1], shells[0]
-        self._program, typo, arguments = _choose_story()
+        self._program, typo, arguments = choose_story()
         self._right = f"{self._program} {arguments}"
         self._wrong = f"{typo} {arguments}"
         self._environment = {
@@ -188,7 +189,8 @@ class _Demo:
         return found
 
 
-def _choose_story() -> tuple[str, str, str]:
+def choose_story() -> tuple[str, str, str]:
+    """Return program, typo and arguments. Raises FlightrecError where no typo is one."""
     for program, typo, arguments in STORIES:
         if shutil.which(program) and not shutil.which(typo):
             return program, typo, arguments

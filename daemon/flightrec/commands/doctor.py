@@ -24,7 +24,7 @@ from flightrec.errors import ExitCode, FlightrecError
 from flightrec.exporter import plan
 from flightrec.installation import data_folder, find_lines, find_rc_files, is_current
 from flightrec.lifecycle import check_person
-from flightrec.memory_file import read_file
+from flightrec.memory_file import preview
 from flightrec.missed import HELPER_TROUBLES, read_helper_counters
 from flightrec.paths import HELPER_NAME, Paths, find_paths, find_resource
 from flightrec.rule_rows import damaged_rules
@@ -318,7 +318,7 @@ def check_memory_files(patient: Patient) -> Found:
         files = list(plan(store.connection, patient.paths.home, os.environ))
     for file in files:
         try:
-            file.edit(read_file(file.location))
+            preview(file.location, file.edit)
         except FlightrecError as error:
             yield State.TROUBLE, str(error), ""
     yield State.OK, f"{len(files)} are kept up to date", ""

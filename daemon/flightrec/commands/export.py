@@ -14,7 +14,7 @@ from flightrec.commands.terminal import one_line, print_items
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.export import EXPORTED, format_rule, why_not
 from flightrec.exporter import ExportRow, MemoryFile, choose, file_of, outside_of
-from flightrec.memory_file import FileUpdate, read_file, settle_all
+from flightrec.memory_file import FileUpdate, preview, settle_all
 from flightrec.paths import Paths, find_paths
 from flightrec.places import Place, find_place
 from flightrec.rulebook import Rulebook
@@ -128,8 +128,7 @@ def _find_agent_files(
 
 def _show_differences(files: Iterable[MemoryFile]) -> int:
     for file in files:
-        before = read_file(file.location)
-        after = file.edit(before)
+        before, after = preview(file.location, file.edit)
         name = one_line(str(file.location.path))
         lines = difflib.unified_diff(_lines(before), _lines(after), name, name, lineterm="")
         changes = [one_line(line) for line in lines]
@@ -158,9 +157,9 @@ def _write(files: Iterable[MemoryFile], paths: Paths) -> int:
 
 def _write_one(file: MemoryFile, paths: Paths, opened: contextlib.ExitStack) -> list[FileUpdate]:
     """Write one file where it is out of date, and have it kept so from now on."""
-    document = read_file(file.location)
+    document, wanted = preview(file.location, file.edit)
     updates = []
-    if file.edit(document) != document:
+    if wanted != document:
         update = opened.enter_context(
             contextlib.closing(FileUpdate(file.location, file.edit, paths))
         )
