@@ -111,7 +111,7 @@ def test_a_pause_outlives_the_daemon_and_ends_by_itself(tmp_path: Path) -> None:
     later.load()
     assert later.covers(SESSION, 99)
     assert not later.covers(SESSION, 100)
-    assert not (tmp_path / "paused").exists()
+    assert not (tmp_path / "paused").exists()  # nothing is wished any more
     for_ever = Pause(tmp_path / "paused")
     for_ever.begin(until_us=None)
     again = Pause(tmp_path / "paused")
@@ -119,11 +119,49 @@ def test_a_pause_outlives_the_daemon_and_ends_by_itself(tmp_path: Path) -> None:
     assert again.covers(SESSION, 2**60)
 
 
+def test_a_private_shell_stays_private_under_the_next_daemon(tmp_path: Path) -> None:
+    Pause(tmp_path / "paused").make_private(SESSION)
+    later = Pause(tmp_path / "paused")
+    later.load()
+    assert later.covers(SESSION, 0)
+    assert not later.covers(b"t" * 16, 0)
+    later.make_public(SESSION)
+    assert not (tmp_path / "paused").exists()
+
+
+def test_a_wish_that_cannot_be_read_pauses(tmp_path: Path) -> None:
+    (tmp_path / "paused").write_text("{")
+    pause = Pause(tmp_path / "paused")
+    pause.load()
+    assert pause.covers(SESSION, 0)
+
+
+def test_a_wish_that_cannot_be_written_holds_as_long_as_this_daemon(tmp_path: Path) -> None:
+    pause = Pause(tmp_path / "no such folder/paused")
+    pause.begin(until_us=100)
+    assert pause.covers(SESSION, 99)
+    assert not pause.covers(SESSION, 100)
+
+
+def test_a_message_that_cannot_be_handled_is_answered_all_the_same(
+    make_front: Callable[[], Front], peer: FakePeer
+) -> None:
+    made = make_front()
+    begun = starting("ls", SESSION, wants_reply=True)
+    made.answer_nothing(begun, peer)
+    made.answer_nothing(finished(begun, wants_reply=True), peer)
+    made.answer_nothing(finished(begun), peer)
+    assert [(reply.phase, reply.verdict) for reply in peer.replies] == [
+        (Phase.START, Verdict.NONE),
+        (Phase.FINISH, Verdict.NONE),
+    ]
+
+
 def test_a_private_shell_is_private_alone_and_until_it_ends(
     make_front: Callable[[], Front], peer: FakePeer
 ) -> None:
     made = make_front()
-    made.pause.private.add(SESSION)
+    made.pause.make_private(SESSION)
     type_line(made, peer, "private")
     made.handle(starting("public", b"t" * 16), peer)
     made.handle(SessionEnded(SESSION), peer)

@@ -42,6 +42,7 @@ from flightrec.wire import (
     Request,
     Response,
     SessionEnded,
+    Source,
     TailSource,
     Verdict,
     encode,
@@ -263,6 +264,14 @@ def test_a_frame_that_says_it_is_too_long_is_refused_by_its_length(daemon: Daemo
     assert daemon.log().count("not a message") == 1
 
 
+def test_what_came_whole_before_the_nonsense_counts(daemon: DaemonProcess) -> None:
+    with daemon.relay() as odd:
+        begun = starting("ls", odd.session)
+        odd.socket.sendall(encode(begun) + encode(finished(begun)) + b"\x01\0\0\0\xc1")
+        odd.wait_for_end()
+    wait_until(lambda: daemon.commands() == ["ls"])
+
+
 def test_a_message_may_come_in_any_pieces(daemon: DaemonProcess) -> None:
     with daemon.relay() as relay:
         begun = starting("make " + "x" * 500, relay.session, wants_reply=True)
@@ -446,6 +455,41 @@ def test_a_thousand_connections_and_stopped_readers_harm_nobody(daemon: DaemonPr
         os.waitpid(child, 0)
     assert sorted(took)[495] < 0.2  # the bar is 20 ms
     wait_until(lambda: daemon.status()["connections"] == 0)
+
+
+# --- sandboxes ------------------------------------------------------------------------------------
+
+
+def write_to_fifo(path: Path, *messages: AnyMessage) -> None:
+    fifo = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+    for message in messages:
+        os.write(fifo, encode(message))
+    os.close(fifo)
+
+
+def test_a_helper_that_may_not_connect_is_heard_through_the_fifo(daemon: DaemonProcess) -> None:
+    fifo = daemon.paths.events_fifo
+    assert fifo.stat().st_mode & 0o777 == 0o600
+    begun = starting("pytest", b"s" * 16, source=Source.SH, wants_reply=True)
+    write_to_fifo(fifo, begun, finished(begun, 1))
+    os.write(nonsense := os.open(fifo, os.O_WRONLY | os.O_NONBLOCK), b"nonsense" * 10)
+    os.close(nonsense)
+    wait_until(lambda: "not a message in the FIFO" in daemon.log())
+    later = starting("make", b"s" * 16)
+    write_to_fifo(fifo, later, finished(later))
+    wait_until(lambda: daemon.commands() == ["pytest", "make"])
+
+
+def test_the_fifo_replaces_what_is_in_its_place_and_is_closed_at_the_end(home: Path) -> None:
+    paths = find_paths(str(home))
+    paths.run.mkdir(parents=True, mode=0o700)
+    paths.state.chmod(0o700)
+    paths.events_fifo.write_text("in the way")
+    with DaemonProcess(home):
+        assert paths.events_fifo.is_fifo()
+        write_to_fifo(paths.events_fifo)
+    with pytest.raises(OSError, match="No such device"):  # nobody listens: helpers do not wait
+        write_to_fifo(paths.events_fifo)
 
 
 # --- requests ------------------------------------------------------------------------------------

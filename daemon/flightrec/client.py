@@ -41,7 +41,13 @@ def connect(paths: Paths, *, autostart: bool) -> Connection:
     if not (autostart and connection.is_older):
         return connection
     with contextlib.closing(connection):
-        connection.ask("stop", {}, HELLO_TIMEOUT_S)
-    wait_for_end(connection.pid)
+        replace_older(connection)
     start_daemon(paths)
     return Connection(paths)
+
+
+def replace_older(connection: Connection) -> None:
+    """Ask a daemon of an earlier release to store what it has and go; return when it is gone."""
+    with contextlib.suppress(NoDaemonError):  # another client was faster
+        connection.ask("stop", {}, HELLO_TIMEOUT_S)
+    wait_for_end(connection.pid)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Iterable
 from typing import Protocol
 
 from flightrec import __version__
@@ -90,14 +91,10 @@ class ClientConnection(asyncio.Protocol):
         """Take in what came, message by message."""
         self._heard_s = time.monotonic()
         try:
-            messages = self._reader.feed(data)
-        except WireError:
+            self._take_all(self._reader.feed(data))
+        except WireError as error:
+            self._take_all(error.before)
             self.close(Refused.BAD_FRAME)
-            return
-        for message in messages:
-            if self._reason is not None:
-                return
-            self._take(message)
 
     def pause_writing(self) -> None:
         """Give up a client that does not read its answers."""
@@ -111,6 +108,12 @@ class ClientConnection(asyncio.Protocol):
             self._server.dismiss(self, self._reason)
 
     # --- messages ----------------------------------------------------------------------------
+
+    def _take_all(self, messages: Iterable[AnyMessage]) -> None:
+        for message in messages:
+            if self._reason is not None:
+                return
+            self._take(message)
 
     def _take(self, message: AnyMessage) -> None:
         match message:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flightrec.database import trouble_of
 from flightrec.errors import FlightrecError
 from flightrec.evidence import Mark
 from flightrec.memory_file import backup_folder
@@ -176,8 +177,14 @@ def _count_anew(connection: sqlite3.Connection) -> None:
 
 def _rewrite(connection: sqlite3.Connection) -> None:
     """Leave no deleted text in the index, in free space or in the log."""
-    connection.execute("INSERT INTO runs_fts (runs_fts) VALUES ('optimize')")
-    connection.execute("VACUUM")
+    try:
+        connection.execute("INSERT INTO runs_fts (runs_fts) VALUES ('optimize')")
+        connection.execute("VACUUM")
+    except sqlite3.OperationalError as error:
+        raise FlightrecError(
+            f"deleted, but old pages still hold it: {trouble_of(error) or type(error).__name__};"
+            " mend that and run this again"
+        ) from None
     (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise FlightrecError(

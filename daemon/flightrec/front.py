@@ -92,6 +92,7 @@ class Front:
     def use(self, settings: Settings) -> None:
         """Follow these settings from now on."""
         self._settings = settings
+        self.desk.use(settings.hints)
         self._ignore = IgnoreFilter(settings.ignore, self._home)
 
     def handle(self, message: AnyMessage, peer: Peer) -> None:
@@ -105,6 +106,14 @@ class Front:
                 self._end_session(message)
             case _:
                 pass  # what only a daemon says is no harm from a client
+
+    def answer_nothing(self, message: AnyMessage, peer: Peer) -> None:
+        """Give a message that could not be handled the reply that its shell waits for."""
+        match message:
+            case CommandStarting(wants_reply=True):
+                peer.send(encode(Reply(message.run, Phase.START, Verdict.NONE)))
+            case CommandFinished(wants_reply=True):
+                peer.send(encode(Reply(message.run, Phase.FINISH, Verdict.NONE)))
 
     # --- commands ----------------------------------------------------------------------------
 
@@ -205,7 +214,7 @@ class Front:
             self._abandon(run)
         self._sessions.forget(message.session)
         self.desk.forget_session(message.session)
-        self.pause.private.discard(message.session)
+        self.pause.make_public(message.session)
         self._submit(link.Ended(message.session, message.wall_us or _wall_us()))
 
     def lose(self, peer: Peer) -> None:
@@ -280,7 +289,7 @@ class Front:
             "recorded": self.recorded,
             "paused": self.pause.active,
             "paused_until_us": self.pause.until_us,
-            "private_sessions": len(self.pause.private),
+            "private_sessions": self.pause.private_sessions,
             "level": str(self._settings.capture.level),
             "config_error": self.config_error,
             "missed": {str(reason): n for reason, n in self.missed.items() if n},

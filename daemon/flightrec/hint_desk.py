@@ -14,9 +14,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from flightrec import shell_words
 from flightrec.classify import classify
-from flightrec.hints import Hint, HintContext, HintIndex, HintRule
+from flightrec.config import Hints
+from flightrec.hints import REPEAT_AFTER_US, Hint, HintContext, HintIndex, HintRule
 from flightrec.ingest import ingest, to_text
 from flightrec.places import Place, Places, find_place
 from flightrec.redact import Redactor
@@ -36,6 +39,9 @@ LOOKUPS_MAX = 32
 """Lookups that may hang at a time; more are not even begun."""
 
 THREADS = 2
+
+TAIL_MAX = 2048
+"""Bytes of error text that are looked at here, where others wait; the writer sees all of it."""
 
 
 class PlaceFinder:
@@ -127,11 +133,17 @@ class HintDesk:
     """Knows all rules that may be hinted, and answers for a command about to run or just failed."""
 
     def __init__(self) -> None:
+        self._repeat_after_us = REPEAT_AFTER_US
         self._index = HintIndex()
         self._finder = PlaceFinder()
         self._places = Places()
         self._redactor = Redactor()
         self._is_empty = True
+
+    def use(self, settings: Hints) -> None:
+        """Follow these settings from now on."""
+        self._repeat_after_us = int(settings.repeat_after_minutes * 60_000_000)
+        self._index.repeat_after_us = self._repeat_after_us
 
     def take(self, rules: Sequence[HintRule]) -> None:
         """Take in rules that changed."""
@@ -145,7 +157,7 @@ class HintDesk:
 
     def forget_rules(self) -> None:
         """Know no rule any more: the database that they came from is gone."""
-        self._index = HintIndex()
+        self._index = HintIndex(self._repeat_after_us)
         self._is_empty = True
 
     def forget_session(self, session: bytes) -> None:
@@ -173,7 +185,8 @@ class HintDesk:
             context = _context(starting, session, place)
             if not self._index.may_know(context.command, place.project):
                 return None
-            run = ingest(starting, finished, self._redactor, self._places)
+            end = msgspec.structs.replace(finished, tail=finished.tail[-TAIL_MAX:])
+            run = ingest(starting, end, self._redactor, self._places)
             failure = classify(run, shell_words.parse(run.command))
             if failure is None:
                 return None

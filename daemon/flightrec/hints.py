@@ -133,7 +133,7 @@ class HintIndex:
     """
 
     def __init__(self, repeat_after_us: int = REPEAT_AFTER_US) -> None:
-        self._repeat_after_us = repeat_after_us
+        self.repeat_after_us = repeat_after_us
         self._rules: dict[int, bytes | tuple[bytes, ...]] = {}
         self._outcomes: dict[int, int] = {}
         self._shown: OrderedDict[bytes, dict[str, _Shown]] = OrderedDict()
@@ -262,7 +262,7 @@ class HintIndex:
         shown = self._shown.get(context.session, {}).get(rule.id)
         if shown is None:
             return True
-        return not shown.tried and context.now_us - shown.at_us >= self._repeat_after_us
+        return not shown.tried and context.now_us - shown.at_us >= self.repeat_after_us
 
     def _had_hint(self, context: HintContext) -> bool:
         shown = self._shown.get(context.session, {})

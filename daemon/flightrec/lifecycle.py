@@ -150,11 +150,17 @@ def raise_file_limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
+DEBUGGABLE = "FLIGHTREC_DEBUGGABLE"
+"""A variable that, when it is set, leaves the daemon and its writer open to debuggers."""
+
+
 def forbid_inspection() -> None:
     """Leave no core dump, and let no process of this uid read the memory or environment.
 
     Commands are in memory here before they are redacted.
     """
+    if os.environ.get(DEBUGGABLE):
+        return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _prctl(_PR_SET_DUMPABLE, 0)
 

@@ -16,7 +16,7 @@ from flightrec.wire import CommandFinished, CommandStarting
 FRAME_MAX = 64 * 1024 * 1024
 """Bytes of a frame between two processes of ours: a bound against nonsense."""
 
-RULES_PER_FRAME = 500
+RULES_PER_FRAME = 100
 """Rules are sent in portions, so that the front goes on answering while it takes them in."""
 
 _LENGTH = struct.Struct("<I")

@@ -56,7 +56,9 @@ class Recording:
         self._places = Places()
         self._exporter = Exporter(paths)
         self._pruner = Pruner(store)
-        self.use(settings)
+        self._settings = settings
+        self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
+        self.start_over()
         self.notes = _notes(store)
         self.is_fresh = store.quarantined is not None
 
@@ -75,8 +77,10 @@ class Recording:
 
     def use(self, settings: Settings) -> None:
         """Follow these settings from now on."""
+        if settings.redaction != self._settings.redaction:
+            # Only then: a redactor remembers the secrets of running sessions.
+            self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
         self._settings = settings
-        self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
         self.start_over()
 
     def start_over(self) -> None:

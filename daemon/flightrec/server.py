@@ -17,7 +17,8 @@ from flightrec import __version__, link
 from flightrec.client_connection import ClientConnection
 from flightrec.config import Settings, load_settings
 from flightrec.errors import FlightrecError
-from flightrec.front import Front
+from flightrec.events_fifo import EventsFifo
+from flightrec.front import Front, Peer
 from flightrec.missed import Refused
 from flightrec.ownership import BACKLOG, Ownership
 from flightrec.paths import Paths
@@ -51,6 +52,7 @@ class Daemon:
         self._config_seen: object = None
         self._front = Front(Pause(paths.state / "paused"), str(paths.home), self._pump)
         self._writer = WriterProcess(paths, self._front)
+        self._fifo = EventsFifo(paths.events_fifo, self.receive)
         self._server: asyncio.Server | None = None
         self._connections: set[ClientConnection] = set()
         self._per_process: Counter[int] = Counter()
@@ -82,6 +84,7 @@ class Daemon:
         self._front.pause.load()
         self._follow_config()
         await self._listen()
+        self._fifo.open()
         ready()
         await self._writer.start()
         watch = loop.create_task(self._look_after())
@@ -110,6 +113,7 @@ class Daemon:
             self._ownership.remove_socket()
         if self._server is not None:
             self._server.close()
+        self._fifo.close()
         await self._writer.stop()
         for connection in list(self._connections):
             connection.close()
@@ -129,6 +133,7 @@ class Daemon:
     async def _check(self) -> None:
         self._front.sweep()
         self._follow_config()
+        self._fifo.check()
         if not self._ownership.has_lock():
             log.warning("the lock file is not mine any more")
             self._stop.set()
@@ -194,14 +199,15 @@ class Daemon:
             self._refused[reason] += 1
         self._front.lose(connection)
 
-    def receive(self, message: AnyMessage, connection: ClientConnection) -> None:
+    def receive(self, message: AnyMessage, peer: Peer) -> None:
         """Do what a helper's message asks for."""
         self._heard_s = time.monotonic()
         try:
-            self._front.handle(message, connection)
+            self._front.handle(message, peer)
         except Exception:
             # One odd message must not end the connection, and with it all that follow.
             log.exception("could not handle a %s", type(message).__name__)
+            self._front.answer_nothing(message, peer)
 
     # --- requests ----------------------------------------------------------------------------
 
@@ -243,7 +249,7 @@ class Daemon:
     def _do_pause(self, arguments: Arguments) -> Arguments:
         asked = msgspec.convert(arguments, _Pause)
         if asked.session is not None:
-            self._front.pause.private.add(bytes.fromhex(asked.session))
+            self._front.pause.make_private(bytes.fromhex(asked.session))
         else:
             self._front.pause.begin(asked.until_us)
         return self._front.describe()
@@ -251,7 +257,7 @@ class Daemon:
     def _do_resume(self, arguments: Arguments) -> Arguments:
         asked = msgspec.convert(arguments, _Pause)
         if asked.session is not None:
-            self._front.pause.private.discard(bytes.fromhex(asked.session))
+            self._front.pause.make_public(bytes.fromhex(asked.session))
         else:
             self._front.pause.end()
         return self._front.describe()

@@ -35,12 +35,15 @@ def _forget(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
         place.exporter.settle(at_once=True)
 
     before = list(place.recorder.hint_rules())
-    forgotten = forget(place.store, place.paths, wanted, refresh_exports, dry_run=asked.dry_run)
-    if not asked.dry_run:
-        left = {rule.id: rule for rule in Recorder(place.store).hint_rules()}
-        place.changed += [left.get(rule.id) or withdrawn(rule) for rule in before]
-        place.start_over = True
-    return asdict(forgotten)
+    try:
+        return asdict(
+            forget(place.store, place.paths, wanted, refresh_exports, dry_run=asked.dry_run)
+        )
+    finally:  # also where the rows went and the files could not be rewritten
+        if not asked.dry_run:
+            left = {rule.id: rule for rule in Recorder(place.store).hint_rules()}
+            place.changed += [left.get(rule.id) or withdrawn(rule) for rule in before]
+            place.start_over = True
 
 
 def withdrawn(rule: HintRule) -> HintRule:

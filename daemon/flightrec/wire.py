@@ -87,7 +87,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
     """Any message; the subclass's tag is the array's first element."""
 
 
-class Hello(Message, tag=1):
+class Hello(Message, frozen=True, tag=1):
     """First frame in both directions."""
 
     protocol: int
@@ -96,7 +96,7 @@ class Hello(Message, tag=1):
     pid: int = 0
 
 
-class CommandStarting(Message, tag=2):
+class CommandStarting(Message, frozen=True, tag=2):
     """A command line was accepted and is about to run.
 
     ``wants_reply`` is false where the command runs already (a resend, a line that the shell reports
@@ -134,7 +134,7 @@ class CommandStarting(Message, tag=2):
         return self.command_total > len(self.command)
 
 
-class CommandFinished(Message, tag=3):
+class CommandFinished(Message, frozen=True, tag=3):
     """The run has ended. ``exit`` is None where nobody could see it; 128 + n for signal n."""
 
     run: Id
@@ -151,7 +151,7 @@ class CommandFinished(Message, tag=3):
     wants_reply: bool = False
 
 
-class Reply(Message, tag=4):
+class Reply(Message, frozen=True, tag=4):
     """The daemon's answer to a message that wanted one. ``text`` is plain and made harmless."""
 
     run: Id
@@ -160,13 +160,13 @@ class Reply(Message, tag=4):
     text: Annotated[bytes, msgspec.Meta(max_length=REPLY_MAX)] = b""
 
 
-class Committed(Message, tag=5):
+class Committed(Message, frozen=True, tag=5):
     """These runs are in the database: the helper may forget them."""
 
     runs: list[Id]
 
 
-class Request(Message, tag=6):
+class Request(Message, frozen=True, tag=6):
     """The command line asks for something; ``arguments`` is a JSON object."""
 
     id: int
@@ -174,7 +174,7 @@ class Request(Message, tag=6):
     arguments: bytes = b"{}"
 
 
-class Response(Message, tag=7):
+class Response(Message, frozen=True, tag=7):
     """Answer to a request: a JSON object, or one line of error for the person."""
 
     id: int
@@ -182,7 +182,7 @@ class Response(Message, tag=7):
     result: bytes = b"{}"
 
 
-class SessionEnded(Message, tag=8):
+class SessionEnded(Message, frozen=True, tag=8):
     """The shell of this session is gone: nothing more will come of it."""
 
     session: Id
@@ -205,7 +205,12 @@ _decoder: msgspec.msgpack.Decoder[AnyMessage] = msgspec.msgpack.Decoder(AnyMessa
 
 
 class WireError(Exception):
-    """Bytes that are no message of ours; the connection that brought them is to be closed."""
+    """Bytes that are no message of ours; the connection that brought them is to be closed.
+
+    ``before`` are the messages that came whole before them.
+    """
+
+    before: tuple[AnyMessage, ...] = ()
 
 
 def encode(message: AnyMessage) -> bytes:
@@ -244,7 +249,15 @@ class FrameReader:
     def feed(self, data: bytes) -> list[AnyMessage]:
         """Return the messages that ``data`` completes. Raises WireError."""
         self._buffer += data
-        messages = []
+        messages: list[AnyMessage] = []
+        try:
+            self._cut(messages)
+        except WireError as error:
+            error.before = tuple(messages)
+            raise
+        return messages
+
+    def _cut(self, messages: list[AnyMessage]) -> None:
         start = 0
         while len(self._buffer) - start >= LENGTH_SIZE:
             length = frame_length(self._buffer[start : start + LENGTH_SIZE])
@@ -254,4 +267,3 @@ class FrameReader:
             messages.append(decode(bytes(self._buffer[start + LENGTH_SIZE : end])))
             start = end
         del self._buffer[:start]
-        return messages

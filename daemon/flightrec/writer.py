@@ -184,13 +184,13 @@ class Writer:
         if self._recording is not None:
             return True
         try:
-            self._recording = Recording.open(self._paths, self._settings)
-            rules = self._recording.hint_rules()
+            recording = Recording.open(self._paths, self._settings)
         except (FlightrecError, sqlite3.Error, OSError) as error:
             self._fail(error)
             return False
-        self._link.send(Ready(self._recording.notes, self._recording.is_fresh))
-        self._send_rules(rules)
+        self._recording = recording
+        self._link.send(Ready(recording.notes, recording.is_fresh))
+        self._send_rules(recording.hint_rules())
         self._clear_trouble()
         self._ask_for_export()  # a predecessor may have died between commit and export
         return True

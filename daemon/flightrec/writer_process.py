@@ -161,6 +161,7 @@ class WriterProcess(asyncio.Protocol):
         if self._transport is None:
             answered(link.Answer(0, self.trouble or "the recorder is not ready; try again"))
             return
+        self._pump_now()  # what came before it is done before it
         self._last_question += 1
         self._asked[self._last_question] = answered
         self._transport.write(link.encode(link.Ask(self._last_question, verb, arguments)))

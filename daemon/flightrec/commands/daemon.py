@@ -9,10 +9,12 @@ import os
 import sys
 
 from flightrec import __version__
+from flightrec.client import replace_older
 from flightrec.connection import HELLO_TIMEOUT_S, Connection
 from flightrec.daemon_log import log_to
 from flightrec.errors import ExitCode, FlightrecError, NoDaemonError
 from flightrec.lifecycle import (
+    DEBUGGABLE,
     READY,
     RUNNING,
     check_person,
@@ -75,8 +77,7 @@ def start(paths: Paths) -> int:
         if not running.is_older:
             print(f"flightrec daemon {running.version} runs already, pid {running.pid}")
             return ExitCode.OK
-        running.ask("stop", {}, HELLO_TIMEOUT_S)
-        wait_for_end(running.pid)
+        replace_older(running)
     start_daemon(paths)
     with contextlib.closing(Connection(paths)) as started:
         print(f"flightrec daemon {started.version} started, pid {started.pid}")
@@ -119,8 +120,9 @@ def run_daemon(paths: Paths, is_detached: bool, is_debuggable: bool) -> int:  # 
     close_inherited(first_free_descriptor())
     if is_detached:
         detach(paths.state)
-    if not is_debuggable:
-        forbid_inspection()
+    if is_debuggable:
+        os.environ[DEBUGGABLE] = "1"
+    forbid_inspection()
     ownership = Ownership.take(paths)
     if ownership is None:
         print(f"{RUNNING} pid {owner_pid(paths)}", flush=True)
