@@ -52,6 +52,14 @@ __flightrec_set_up() {
   __flightrec_cooperates='' __flightrec_last_arg=''
   __flightrec_path='' __flightrec_venv='' __flightrec_conda=''
   __flightrec_ps0=('')
+  __flightrec_patience=0.025 # seconds; the relay itself waits 20 ms for the daemon
+  case ${FLIGHTREC_PATIENCE_MS-} in
+    '' | *[!0-9]* | 0* | ?????*) ;;
+    *)
+      builtin printf -v __flightrec_patience '%d.%03d' \
+        $(((FLIGHTREC_PATIENCE_MS + 5) / 1000)) $(((FLIGHTREC_PATIENCE_MS + 5) % 1000))
+      ;;
+  esac
   # The subscript is arithmetic: it sets variables in this very shell and prints nothing.
   __flightrec_arm='${__flightrec_ps0[__flightrec_armed+=1,__flightrec_began=${EPOCHREALTIME/[.,]},0]}'
   # Takes itself away before the command runs: what stayed would be paid for by every turn of a loop.
@@ -206,7 +214,7 @@ __flightrec_report_environment() {
 # Set `reply` to the answer to the last question; answers to earlier ones are passed over. The first
 # that does not come in time turns capture off.
 __flightrec_await() {
-  while builtin read -r -N 1 -t 0.025 reply; do
+  while builtin read -r -N 1 -t "$__flightrec_patience" reply; do
     case $reply in
       "$__flightrec_seq" | "${__flightrec_letters:__flightrec_seq:1}" | \
         "${__flightrec_capitals:__flightrec_seq:1}") builtin return 0 ;;

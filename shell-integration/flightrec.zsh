@@ -48,6 +48,10 @@ __flightrec_set_up() {
   builtin typeset -g __flightrec_state=idle # idle, run, skip
   builtin typeset -gi __flightrec_seq=0 __flightrec_to=-1 __flightrec_from=-1
   builtin typeset -g __flightrec_missed='' # set: the relay did not answer in time, and when
+  builtin typeset -g __flightrec_patience=0.025 # seconds; the relay itself waits 20 ms for the daemon
+  if [[ ${FLIGHTREC_PATIENCE_MS-} == [1-9]* && $FLIGHTREC_PATIENCE_MS != *[^0-9]* && ${#FLIGHTREC_PATIENCE_MS} -lt 5 ]]; then
+    __flightrec_patience=$(( (FLIGHTREC_PATIENCE_MS + 5) / 1000. ))
+  fi
   builtin typeset -g __flightrec_path='' __flightrec_venv='' __flightrec_conda=''
   sysopen -rw -o cloexec -u __flightrec_to $__flightrec_in 2>/dev/null || return 1
   sysopen -rw -o cloexec -u __flightrec_from $__flightrec_out 2>/dev/null
@@ -78,7 +82,7 @@ __flightrec_preexec() {
   syswrite -o $__flightrec_to -- \
     "${1[1,16384]}"$'\0'"${PWD-}"$'\0'"$kind${#1}"$'\0\1S'"${__flightrec_seq}z"$'\0' || return 0
   # No answer: the relay may only be late, and may be told the end. A capital: it is not to be told.
-  if ! __flightrec_await 0.025 || [[ $reply == *[0-9]* ]]; then
+  if ! __flightrec_await || [[ $reply == *[0-9]* ]]; then
     __flightrec_state=run
   fi
 }
@@ -102,11 +106,11 @@ __flightrec_report_environment() {
     "$__flightrec_path"$'\0'"$__flightrec_venv"$'\0'"$__flightrec_conda"$'\0\1E\0'
 }
 
-# Wait $1 seconds for the answer to the last question and set `reply`; answers to earlier ones are
-# passed over. The first that does not come in time turns capture off.
+# Wait for the answer to the last question and set `reply`; answers to earlier ones are passed over.
+# The first that does not come in time turns capture off.
 __flightrec_await() {
   builtin local expected=$__flightrec_seq${${:-ABCDEFGHIJ}[__flightrec_seq+1]}
-  while sysread -s 64 -t $1 -i $__flightrec_from reply 2>/dev/null; do
+  while sysread -s 64 -t $__flightrec_patience -i $__flightrec_from reply 2>/dev/null; do
     [[ $reply != *[$expected]* ]] || return 0
   done
   __flightrec_missed=$SECONDS
@@ -125,7 +129,7 @@ __flightrec_precmd() {
     syswrite -o $__flightrec_to -- \
       "$result"$'\0'"$pipe"$'\0'"${PWD-}"$'\0\0\1F'"$__flightrec_seq"$'\0'
     # A hint about what just failed is to stand before the prompt.
-    (( result == 0 )) || [[ -n $__flightrec_missed ]] || __flightrec_await 0.025
+    (( result == 0 )) || [[ -n $__flightrec_missed ]] || __flightrec_await
   fi
   __flightrec_state=idle
   return $result

@@ -9,8 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int64_t find_ask_limit(void)
+{
+    const char *patience = getenv("FLIGHTREC_PATIENCE_MS");
+    long ms = patience == NULL ? 0 : strtol(patience, NULL, 10);
+
+    return ms > 0 && ms <= PATIENCE_MAX_MS ? ms * 1000 : ASK_LIMIT_US;
+}
+
 void link_open(struct link *link, const struct paths *paths, const char *role, const char *starter)
 {
+    link->ask_limit_us = find_ask_limit();
     link->paths = paths;
     link->role = role;
     link->starter = starter;
@@ -179,7 +188,7 @@ static bool is_reply_to(const struct wire_message *message, const uint8_t run[WI
 static bool await(struct link *link, const uint8_t run[WIRE_ID_SIZE], enum wire_phase phase,
                   struct wire_message *message)
 {
-    int64_t deadline_us = clock_mono_us() + ASK_LIMIT_US;
+    int64_t deadline_us = clock_mono_us() + link->ask_limit_us;
 
     while (link->connection.fd >= 0) {
         struct pollfd ready = {link->connection.fd, POLLIN, 0};

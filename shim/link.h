@@ -2,7 +2,8 @@
  * The policy above one connection: when to connect, how long to wait, what to keep.
  *
  * A daemon that is dead, slow, hostile or full costs at most ASK_LIMIT_US once per BREAKER_US, and
- * nothing after that: the link goes on sending without waiting.
+ * nothing after that: the link goes on sending without waiting. FLIGHTREC_PATIENCE_MS is another limit,
+ * for a machine that is too slow for this one.
  */
 #ifndef FLIGHTREC_LINK_H
 #define FLIGHTREC_LINK_H
@@ -12,6 +13,7 @@
 
 enum {
     ASK_LIMIT_US = 20 * 1000,
+    PATIENCE_MAX_MS = 5000,
     BREAKER_US = 30 * 1000 * 1000,
     RETRY_MIN_US = 250 * 1000,
     RETRY_MAX_US = 30 * 1000 * 1000,
@@ -27,6 +29,7 @@ struct link {
     int64_t tried_us, retry_us; /* last try, and how long after it the next is due */
     int64_t blocked_until_us;   /* no connection before that: an impostor or garbage was there */
     int64_t breaker_until_us;   /* no waiting before that */
+    int64_t ask_limit_us;
     unsigned generation;        /* which connection this is */
 };
 

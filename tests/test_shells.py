@@ -19,6 +19,7 @@ from flightrec.wire import WordKind
 from recording_server import RecordingServer, recording_server
 from typed_shell import (
     BOTH,
+    DEADLINES,
     PROMPT,
     SCRIPTS,
     Rc,
@@ -1189,7 +1190,7 @@ def test_a_dead_daemon_leaves_no_trace_in_the_shell(
     kind: str, start: ShellMaker, server: RecordingServer
 ) -> None:
     server.stop()
-    shell = start(kind)
+    shell = start(kind, env=DEADLINES)
 
     assert shell.type("echo one") == "one\n"
     assert shell.type("false; echo $?") == "1\n"
@@ -1214,13 +1215,13 @@ def test_commands_of_a_time_without_a_daemon_arrive_later(
 def test_a_silent_daemon_costs_one_wait(
     kind: str, start: ShellMaker, server: RecordingServer, heard: Heard
 ) -> None:
-    shell = start(kind)
+    shell = start(kind, env=DEADLINES)
     shell.type("echo one")
     server.manners.replies = False
     times = [timed(shell, f"echo {number}") for number in range(10)]
 
     assert sum(1 for seconds in times if seconds >= 0.019) <= 2  # one wait, and a busy machine
-    assert ("echo 9", 0) in heard(shell)
+    assert ("echo one", 0) in heard(shell)  # and what was typed to find out, which is later
 
 
 @both
@@ -1228,7 +1229,7 @@ def test_a_silent_daemon_costs_one_wait(
 def test_a_stopped_relay_turns_capture_off_until_it_answers(
     kind: str, start: ShellMaker, heard: Heard
 ) -> None:
-    shell = start(kind)
+    shell = start(kind, env=DEADLINES)
     shell.type("echo one")
     relay = relay_of(start.home, shell.pid)
     stop(relay)
@@ -1245,7 +1246,7 @@ def test_a_stopped_relay_turns_capture_off_until_it_answers(
 @both
 @pytest.mark.usefixtures("server")
 def test_a_killed_relay_costs_nothing(kind: str, start: ShellMaker) -> None:
-    shell = start(kind)
+    shell = start(kind, env=DEADLINES)
     shell.type("echo one")
     os.kill(relay_of(start.home, shell.pid), signal.SIGKILL)
     times = [timed(shell, f"echo {number}") for number in range(10)]
@@ -1297,7 +1298,7 @@ def test_an_unwritable_home_breaks_nothing(kind: str, start: ShellMaker) -> None
 def test_interrupts_at_any_moment_give_no_line_another_line_s_status(
     kind: str, start: ShellMaker, server: RecordingServer, heard: Heard
 ) -> None:
-    shell = start(kind, Rc(after="setopt zle" if kind == "zsh" else ""))
+    shell = start(kind, Rc(after="setopt zle" if kind == "zsh" else ""), env=DEADLINES)
     for number in range(60):
         server.manners.replies = number % 3 > 0
         shell.send(("true\r", "(exit 4)\r", "\r")[number % 3])
