@@ -104,6 +104,20 @@ def test_a_prerequisite_is_hinted_when_the_command_failed_last_and_not_when_it_p
     assert "failed here (2×: missing module)" in hint
 
 
+def test_a_prerequisite_that_was_run_since_is_not_hinted() -> None:
+    learner = Learner()
+    error = "Error: Cannot find module 'express'\n  code: 'MODULE_NOT_FOUND'\n"
+    for session in ("one", "two"):
+        learner.type("node app.js", 1, error, session=session)
+        learner.type("npm install express", session=session)
+        assert learner.type("node app.js", session=session) == ""
+    learner.type("node app.js", 1, error, session="three")
+    learner.type("npm install express", session="another terminal")
+    learner.restart()
+
+    assert learner.ask("node app.js", session="four") == ""
+
+
 def test_a_directory_is_hinted_from_wherever_the_command_is_typed(tmp_path: Path) -> None:
     work = tmp_path / "work"
     (work / "frontend").mkdir(parents=True)

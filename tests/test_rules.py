@@ -334,6 +334,14 @@ def test_long_and_unprintable_commands_and_here_documents_become_no_rule() -> No
     assert learner.rules == []
 
 
+def test_a_missing_wrapper_says_nothing_about_the_command_behind_it() -> None:
+    learner = Learner()
+    learner.type("sudo apt update && sudo apt install jq", 127, not_found("sudo"))
+    learner.type("which apt && apt update && apt install jq")
+
+    assert learner.rules == []
+
+
 def test_equal_rules_have_equal_keys_however_they_were_quoted() -> None:
     learner = Learner()
     for session, name in enumerate(("'pyyaml'", "pyyaml", '"pyyaml"')):

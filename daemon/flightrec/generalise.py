@@ -87,6 +87,8 @@ def draft_rule(recovery: Recovery, path: str) -> Draft | None:
     fixed = recovery.fix_line.segments[recovery.fix_segment]
     if not (_fits(failure.line, failed) and _fits(recovery.fix_line, fixed)):
         return None
+    if failure.kind is FailureKind.COMMAND_NOT_FOUND and _names_wrapper(failure, failed):
+        return None  # without sudo or timeout: the trigger sets them aside
     shape = _shape(recovery, _typed(failure.line, failed), _typed(recovery.fix_line, fixed))
     steps = _steps(recovery)
     folders = _directories(recovery)
@@ -180,6 +182,12 @@ def _fits(line: CommandLine, segment: SimpleCommand) -> bool:
         and "\n" not in text
         and all(redirection.body is None for redirection in segment.redirections)
     )
+
+
+def _names_wrapper(failure: Failure, failed: SimpleCommand) -> bool:
+    """Whether the program that is missing is one that was to run another one."""
+    wrappers = {word.text for word in failed.words[: failed.wrappers]}
+    return failed.program not in failure.named and bool(wrappers & set(failure.named))
 
 
 def _typed(line: CommandLine, segment: SimpleCommand) -> tuple[Typed, ...]:

@@ -216,7 +216,7 @@ class Rulebook:
         """Return all rules that may be hinted, with all their outcomes."""
         for rule in self.rules(Status.ACTIVE, Status.PROMOTED, Status.SHARED):
             if is_offered(rule):
-                yield hint_rule(rule, self._all_outcomes(rule.id))
+                yield hint_rule(rule, self._all_outcomes(rule))
 
     def why(self, rule_id: str, limit: int = 200) -> tuple[Witness, ...]:
         """Return the newest events behind a rule, oldest first."""
@@ -325,7 +325,8 @@ class Rulebook:
                 event.at_us,
             ),
         )
-        shown = Outcome(event.project, worktree, outcome.failed, outcome.failures, event.at_us)
+        fails = _still_fails(rule, failed=outcome.failed, mended=outcome.mended)
+        shown = Outcome(event.project, worktree, fails, outcome.failures, event.at_us)
         self._outcomes.setdefault(rule.id, []).append(shown)
         self._changed[rule.id] = rule
         return rule
@@ -479,13 +480,16 @@ class Rulebook:
         ).fetchone()
         return f"{kind}-{day}-{int(number):03d}"
 
-    def _all_outcomes(self, rule_id: str) -> tuple[Outcome, ...]:
+    def _all_outcomes(self, rule: Rule) -> tuple[Outcome, ...]:
         rows = self._connection.execute(
-            "SELECT project, worktree, failed, failures, at_us FROM outcomes"
+            "SELECT project, worktree, failed, mended, failures, at_us FROM outcomes"
             " WHERE rule_id = ? ORDER BY at_us",
-            (rule_id,),
+            (rule.id,),
         )
-        return tuple(Outcome(p, w, bool(failed), n, at) for p, w, failed, n, at in rows)
+        return tuple(
+            Outcome(p, w, _still_fails(rule, failed=bool(failed), mended=bool(mended)), n, at_us)
+            for p, w, failed, mended, n, at_us in rows
+        )
 
     def _rows_of(self, runs: Iterable[CommandRun]) -> str:
         find = "SELECT id FROM runs WHERE run = ?"
@@ -565,6 +569,11 @@ def hint_rule(rule: Rule, outcomes: Iterable[Outcome] = ()) -> HintRule:
         failures=rule.failures,
         outcomes=tuple(outcomes),
     )
+
+
+def _still_fails(rule: Rule, *, failed: bool, mended: bool) -> bool:
+    """Whether the trigger is to be expected to fail: not once the steps before it were run."""
+    return failed and not (mended and rule.remedy.before)
 
 
 def _program_of(anchor: str) -> str:
