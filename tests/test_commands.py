@@ -250,6 +250,8 @@ def test_why_shows_the_runs_behind_a_rule(cli: Cli) -> None:
     assert f"~/{cli.project.name} $ git status   (exit 0)" in shown
     document = json.loads(cli("why", rule.id, "--json"))
     assert [item["mark"] for item in document["items"]] == ["first", "R", "C", "R", "C"]
+    first = document["items"][0]
+    assert (first["mended_command"], first["command"]) == ("gti status", "git status")
     assert document["rule"]["id"] == rule.id
 
 

@@ -1,15 +1,20 @@
 """The runs behind a rule: what happened, when, where, and what it counted as."""
 
 import argparse
+import contextlib
+import sqlite3
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from flightrec.commands.log import SESSION_DIGITS, short_path
-from flightrec.commands.rules import describe, find_rule, open_rulebook, show_line
+from flightrec.commands.rules import describe, find_rule, show_line
 from flightrec.commands.terminal import clock, colour, iso, one_line, print_items
 from flightrec.errors import ExitCode
 from flightrec.evidence import Mark
-from flightrec.rulebook import Witness
+from flightrec.paths import find_paths
+from flightrec.rulebook import Rulebook, Witness
+from flightrec.store import Store
 
 HELP = "the recorded runs behind a rule"
 
@@ -30,34 +35,67 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the rule and its evidence, oldest first."""
-    with open_rulebook() as rulebook:
+    with contextlib.closing(Store.open_read_only(find_paths().database)) as store:
+        rulebook = Rulebook(store.connection)
         rule = find_rule(rulebook, arguments.rule)
-        witnesses = rulebook.why(rule.id)
+        events = [
+            (witness, find_mended(store.connection, witness)) for witness in rulebook.why(rule.id)
+        ]
     if arguments.json:
-        print_items([describe_witness(witness) for witness in witnesses], rule=describe(rule))
+        print_items([describe_witness(*event) for event in events], rule=describe(rule))
         return ExitCode.OK
     print(show_line(rule))
-    for witness in witnesses:
-        for line in show(witness):
-            print(line)
+    for event in events:
+        print(*show(*event), sep="\n")
     return ExitCode.OK
 
 
-def show(witness: Witness) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """The failed run that a witness's run put right."""
+
+    run: bytes
+    command: str
+    cwd: str
+    exit: int | None
+
+
+def find_mended(connection: sqlite3.Connection, witness: Witness) -> Mended | None:
+    """Return the failure that the run of a recovery mended."""
+    row = connection.execute(
+        """
+        SELECT failed.run, failed.command, failed.cwd, failed.exit
+        FROM runs AS fix JOIN recoveries ON recoveries.run_id = fix.id
+        JOIN failures ON failures.id = recoveries.failure_id
+        JOIN runs AS failed ON failed.id = failures.run_id
+        WHERE fix.run = ? ORDER BY failed.id DESC LIMIT 1
+        """,
+        (witness.run,),
+    ).fetchone()
+    return None if row is None else Mended(*row)
+
+
+def show(witness: Witness, mended: Mended | None) -> list[str]:
     """Return one event as lines for a person."""
     mark = colour(f"{witness.mark.value:5}", MARKS[witness.mark])
     session = witness.session.hex()[:SESSION_DIGITS] if witness.session else "-"
-    where = one_line(short_path(witness.cwd or witness.project, Path.home()), 80)
     lines = [f"{mark} {clock(witness.at_us)}  {session:{SESSION_DIGITS}}  {witness.reason}"]
+    if mended is not None:
+        lines.append(_show_run(mended.cwd, mended.command, mended.exit))
     if witness.command is not None:
-        status = "?" if witness.exit is None else str(witness.exit)
-        lines.append(f"      {where} $ {one_line(witness.command, 400)}   (exit {status})")
+        lines.append(_show_run(witness.cwd or witness.project, witness.command, witness.exit))
     if witness.error:
         lines.append(f"      {colour(one_line(witness.error, 200), 'dim')}")
     return lines
 
 
-def describe_witness(witness: Witness) -> dict[str, Any]:
+def _show_run(cwd: str, command: str, status: int | None) -> str:
+    where = one_line(short_path(cwd, Path.home()), 80)
+    shown = "?" if status is None else status
+    return f"      {where} $ {one_line(command, 400)}   (exit {shown})"
+
+
+def describe_witness(witness: Witness, mended: Mended | None) -> dict[str, Any]:
     """Return one event for a program."""
     return {
         "mark": witness.mark.value,
@@ -73,4 +111,7 @@ def describe_witness(witness: Witness) -> dict[str, Any]:
         "exit": witness.exit,
         "failure": witness.failure_kind,
         "error": witness.error,
+        "mended_run": mended.run.hex() if mended else None,
+        "mended_command": mended.command if mended else None,
+        "mended_exit": mended.exit if mended else None,
     }
