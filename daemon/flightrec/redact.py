@@ -8,6 +8,7 @@ by itself, in ``secret_commands`` what a program's grammar tells, in ``secret_me
 earlier command of the session held.
 """
 
+import itertools
 import logging
 import re
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,9 @@ UNREDACTABLE = Safe("‹unredactable›")
 
 TEXT_MAX = 16 * 1024
 """Code points that are examined and returned of one text; what is beyond is dropped."""
+
+REPEATED_MAX = 64
+"""Secrets of one text that are looked for in the rest of it."""
 
 _CUT_MARK = "…"
 
@@ -146,9 +150,9 @@ def _secrets(text: str, findings: Sequence[Finding]) -> Iterator[str]:
 
 def _repetitions(text: str, findings: Sequence[Finding]) -> list[Finding]:
     """Return the other places of the secrets in a text, unless they could be words of it."""
-    again = []
-    for start, end, kind, _ in set(findings):
-        secret = text[start:end]
-        if text.count(secret) > 1 and not secret.isalpha() and is_recognisable(secret):
+    kinds = {text[start:end]: kind for start, end, kind, _ in findings}
+    again: list[Finding] = []
+    for secret, kind in itertools.islice(kinds.items(), REPEATED_MAX):
+        if not secret.isalpha() and is_recognisable(secret) and text.count(secret) > 1:
             again += [Finding(*span, kind, "repeated") for span in find_all(text, secret)]
     return again

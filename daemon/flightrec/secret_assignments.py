@@ -22,6 +22,9 @@ NAME_GATES = (
 )  # fmt: skip
 """Every name that announces a secret holds one of these."""
 
+JUDGED_MAX = 200
+"""So much of a value is read before it is known to be a secret, as names may follow in it."""
+
 _ASSIGNED = re.compile(
     r"(?<![\w.\-])(?P<name>[\w.\-]{2,120}+)"
     r"(?:(?:\\{0,3}[\"']|%22)?[\]}]?(?P<space>[ \t]{0,12})"
@@ -36,6 +39,7 @@ _IN_SINGLE = re.compile(r"(?:[^'\\\n]|\\.){0,4000}+")
 _BARE = re.compile(r"(?:[^\s\"'`,;&|<>(){}\[\]]|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,4000}+")
 _BARE_IN_QUERY = re.compile(r"[^\s\"'`&;|<>]{1,4000}")
 _LINE = re.compile(r"[^\n]{1,4000}")
+_PARTED = re.compile(r"[\s\"']")
 _LINE_START = re.compile(r"[\s>+*#$-]{0,40}(?:(?:export|set|ENV|ARG|declare -x)\s{1,4})?\Z")
 _ENDED = re.compile(r"[ \t]{0,8}(?:[,;)\]}\"'#]|//|\r?\n|\Z)")
 _PHRASE = re.compile(r"[A-Z][A-Za-z']{0,40}(?: [A-Za-z']{1,40}){1,40}[.!?]?\Z")
@@ -44,8 +48,9 @@ _SENTENCE = re.compile(r"[A-Za-z']{1,40}(?:[ ,]{1,2}(?:[A-Za-z']{1,40}|[0-9]{1,3
 
 def find_assignments(text: str) -> Spans:
     """Yield the values of all names that announce a secret."""
+    covered = 0  # names inside a value that was found are part of it
     for match in _ASSIGNED.finditer(text):
-        named = classify_name(match["name"])
+        named = classify_name(match["name"]) if match.start() >= covered else None
         if named is None or text.endswith("checksum/", 0, match.start()):
             continue
         asked = match.start() > 0 and text[match.start() - 1] in "?&"
@@ -58,6 +63,7 @@ def find_assignments(text: str) -> Spans:
         else:
             secret = looks_random(value) and (named.trust is Trust.LIKELY or asked)
         if secret:
+            covered = end = _whole_end(text, match, end, asked=asked)
             yield start, end, named.kind
 
 
@@ -79,17 +85,26 @@ def _value_span(text: str, match: re.Match[str], *, asked: bool) -> tuple[int, i
 
 
 def _bare_end(text: str, match: re.Match[str], *, asked: bool) -> int:
+    """Return the end of a value without quotes, as far as is needed to judge it."""
     start = match.end()
-    bare = (_BARE_IN_QUERY if asked else _BARE).match(text, start)
+    bare = (_BARE_IN_QUERY if asked else _BARE).match(text, start, start + JUDGED_MAX)
     if bare is None:
         return start
-    if text[bare.end() : bare.end() + 1] in _CALLED:
-        return bare.end()
+    end = bare.end()
+    if text[end : end + 1] in _CALLED or not _begins_line(text, match):
+        return end
     line = _LINE.match(text, start)
     rest = line[0].rstrip(" \t\r,;") if line else ""
-    if len(rest) > len(bare[0]) and _begins_line(text, match) and not re.search(r"[\s\"']", rest):
-        return start + len(rest)  # "password: a&b;c" of a configuration file
-    return bare.end()
+    whole = start + len(rest)  # "password: a&b;c" of a configuration file
+    return whole if whole > end and not _PARTED.search(rest) else end
+
+
+def _whole_end(text: str, match: re.Match[str], end: int, *, asked: bool) -> int:
+    """Return where a value ends of which perhaps only the beginning was judged."""
+    if match["open"] or end < match.end() + JUDGED_MAX:
+        return end
+    bare = (_BARE_IN_QUERY if asked else _BARE).match(text, match.end())
+    return max(end, bare.end()) if bare else end
 
 
 def _begins_line(text: str, match: re.Match[str]) -> bool:

@@ -107,7 +107,7 @@ _VERBS = words("""
     set-token token unlock
 """)
 _SETTERS = words("""
-    --add --global --set -Ux -gx -x add config config:set configure connect create edit env:set
+    --add --global --set -Ux /set -gx -x add config config:set configure connect create edit env:set
     import modify put set setenv setx update write
 """)
 
@@ -213,7 +213,7 @@ def _names_secret(name: str) -> bool:
     return named is not None and named.trust is Trust.SURE
 
 
-_CODE_OPTION = re.compile(r"(?:pin|puk|otp|mfa|2fa)\Z")
+_CODE_OPTION = re.compile(r"(?:pin|puk|otp|mfa|2fa)(?:[-_]?code)?\Z")
 _REMARKS = words("""
     a an and argument arguments aren't as at be but by can doesn't does for from has have if in is
     isn't it may must of on option options or parameter parameters so switch than that the then
@@ -464,11 +464,12 @@ _PLAIN_SETTINGS = frozenset(["password", "requirepass", "psk"])
 def _setting_kind(name: str, value: str) -> str:
     """Return what a word announces as a setting's name, unlike a subcommand such as ``token``."""
     named = classify_name(name.rsplit("/", 1)[-1]) if _SETTING.match(name) else None
-    if named is None or value.isalpha() or "(" in value:
+    if named is None or "(" in value:
         return ""
-    if named.trust is not Trust.SURE and not looks_random(value):
-        return ""
-    return named.kind if _COMPOSED.search(name) or name.lower() in _PLAIN_SETTINGS else ""
+    if looks_random(value):
+        return named.kind
+    certain = _COMPOSED.search(name) or name.lower() in _PLAIN_SETTINGS
+    return named.kind if certain and named.trust is Trust.SURE and not value.isalpha() else ""
 
 
 # --- standard input --------------------------------------------------------------------------

@@ -103,7 +103,8 @@ def is_recognisable(secret: str) -> bool:
 
 def _forms(secret: str) -> frozenset[str]:
     """Return a secret as it is, and as programs encode it."""
-    forms = {secret, quote(secret, safe=""), quote(secret), json.dumps(secret)[1:-1]}
+    forms = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    forms |= {quote(secret, safe=safe, errors="surrogatepass") for safe in ("", "/")}
     forms |= {form.lower() for form in forms if "%" in form}
     return frozenset(forms | _base64_forms(secret))
 

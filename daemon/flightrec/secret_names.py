@@ -108,13 +108,13 @@ _NO_SECRET_AFTER = words("""
 """)
 
 _NO_SECRET_BEFORE = words("""
-    allow arrow ask avg bad batch bos cache cached can cls completion context continuation delete
-    disable drop dry edit enable end eos export fetch final foreign forgot gen generate generated
-    generation get has host hot idempotency image import input invalid is last list locate lsign
-    mask max min missing new next no num number object optional output pad page pagination
-    partition per primary prompt public quick recv require required reset resume revoke rotate row
-    search send sep show skip sort special starting stop sync tests total unexpected unk unknown
-    unset use used valid verify with without
+    allow arrow ask avg bad batch bos cache cached can clear cls completion context continuation
+    delete disable drop dry edit enable end eos existing export fetch final foreign forgot gen
+    generate generated generation get has host hot idempotency image import init input invalid is
+    keep last list locate lsign mask match max min missing new next no num number object optional
+    output pad page pagination partition per primary prompt public pull quick recv remove require
+    required reset resume revoke rotate row search send sep show skip sort special starting stop
+    sync tests total unexpected unk unknown unset use used valid verify with without
 """)
 _STILL_A_PASSWORD = words("new next host cache final end last get root")
 """Of the words above, those that leave a password one: ``--new-password``, ``CACHE_PASSWORD``."""
@@ -210,7 +210,7 @@ _FILLER = words("""
 _NOTHING = words("""
     accepted always any array auto basic bearer bool boolean bytes can cannot default denied dict
     digest disabled empty enabled enum env expired failed false file float has incorrect inherit
-    int integer invalid is list missing must negotiate never nil no none not ntlm null number n
+    int integer invalid is list missing must n negotiate never nil no none not ntlm null number
     oauth oauth2 object off oidc ok on optional prompt rejected required self should stdin stdout
     str string this true type undefined unknown unset uuid valid void was wrong y yes
 """)
@@ -235,9 +235,13 @@ _CODE = re.compile(
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,5}\Z")
 
 
+_LOOK_MAX = 256
+"""So much of a value is looked at."""
+
+
 def is_harmless(value: str, kind: str) -> bool:
     """Tell whether what stands under a secret's name is none: a reference, an example, a type."""
-    bare = value.strip("'\"\\, \t")
+    bare = value[:_LOOK_MAX].strip("'\"\\, \t")
     if not bare or MARK in bare or _REFERENCE.match(bare) or _EXPRESSION.search(bare):
         return True
     if kind == "pass":
@@ -259,6 +263,7 @@ def is_example(value: str) -> bool:
 
 def is_path(value: str) -> bool:
     """Tell whether a value names a file rather than being a secret, as base64 with slashes is."""
+    value = value[:_LOOK_MAX]
     if _FILE.match(value):
         return True
     if not _PATH.match(value):
@@ -287,6 +292,7 @@ _TURNS = re.compile(r"[0-9](?=[^0-9])|[^0-9](?=[0-9])|[a-z](?=[A-Z])")
 
 def looks_random(value: str) -> bool:
     """Tell whether a value looks drawn rather than written: no word, version, date or UUID."""
+    value = value[:_LOOK_MAX]
     if len(value) < 8 or value.isdigit() or _WORDY.match(value) or _NO_TOKEN.search(value):
         return False
     turns = len(_TURNS.findall(value))

@@ -327,7 +327,7 @@ PROGRAMS: Final = (
     Program(
         "mysql mysqldump mysqladmin mysqlimport mysqlcheck mysqlshow mysqlslap mysqlbinlog"
         " mysqlpump mysql_upgrade mariadb mariadb-dump mariadb-admin mariadb-check mariadb-import"
-        " mytop xtrabackup mariabackup",
+        " mytop xtrabackup mariabackup mysql_config_editor",
         "",
         "-p. --password!",
     ),
@@ -371,6 +371,14 @@ PROGRAMS: Final = (
     ),
     Program("ldappasswd", "", "-w -s -a"),
     Program("slappasswd", "", "-s"),
+    Program("pg_ctl", "register", "-P"),
+    Program("doveadm", "pw", "-p"),
+    Program("doveadm", "auth test", "2"),
+    Program("check_mysql check_pgsql check_ldap", "", "-p"),
+    Program("check_http", "", "-a:"),
+    Program("zfs", "load-key", "<"),
+    Program("zfs", "create", "<"),
+    Program("zfs", "change-key", "<"),
     # the web
     Program(
         "curl curlie",
@@ -396,9 +404,20 @@ PROGRAMS: Final = (
     Program("gotty ttyd", "", "-c: --credential:"),
     Program("rclone", "config", "pass password"),
     Program("rclone", "obscure", "1 <"),
+    Program("hurl newman", "", "-u: --user:"),
+    Program("lynx", "", "-auth: -pauth:"),
+    Program("open", "", "-u,"),
+    Program("ntfy", "", "-u: --user:"),
+    Program("megadl megals megaput megaget megacopy megarm megamkdir", "", "-p"),
+    Program("mega-login", "", "2"),
+    Program("spotifyd librespot", "", "-p"),
+    Program("subliminal", "", "1&--opensubtitles --opensubtitles_"),
+    Program("irssi", "", "-w"),
+    Program("twilio", "login", "2"),
     # containers and clouds
     Program(
-        "docker podman nerdctl buildah skopeo oras helm regctl crane cosign docker-compose",
+        "docker podman nerdctl buildah skopeo oras helm regctl crane cosign notation img apptainer"
+        " singularity",
         "login",
         "-p --password <&--password-stdin",
     ),
@@ -452,6 +471,14 @@ PROGRAMS: Final = (
     Program("ossutil ossutil64 obsutil coscmd", "config", "-k -s"),
     Program("spark", "register", "1"),
     # code hosts, packages and builds
+    Program("civo", "apikey save", "2"),
+    Program("civo", "apikey add", "2"),
+    Program("knife", "", "-P"),
+    Program("conan", "user", "-p"),
+    Program("conan", "remote login", "-p"),
+    Program("supabase", "link", "-p"),
+    Program("supervisorctl", "", "-p"),
+    Program("llm", "keys set", "--value"),
     Program("gh", "auth login", "<&--with-token"),
     Program("gh", "secret set", "-b --body <"),
     Program("gh", "", "--with-token! --secret!"),
@@ -483,6 +510,10 @@ PROGRAMS: Final = (
     Program("signtool signtool.exe", "", "/p"),
     Program("osslsigncode", "", "-pass"),
     Program("apksigner", "", "--ks-pass> --key-pass>"),
+    Program("vsce ovsx", "publish", "-p --pat"),
+    Program("vsce", "login", "2?"),
+    Program("snyk", "config set", "="),
+    Program("mas", "signin", "2"),
     # keys, archives and documents
     Program("openssl", "", "-pass> -passin> -passout> -srppass -psk <&stdin"),
     Program("openssl", "enc", "-k -K"),
@@ -505,7 +536,7 @@ PROGRAMS: Final = (
     Program("unar lsar", "", "-p -password"),
     Program(
         "pdfinfo pdftotext pdftoppm pdfimages pdffonts pdfdetach pdftohtml pdftops pdftocairo"
-        " pdfseparate pdfunite",
+        " pdfseparate pdfunite pdfcpu",
         "",
         "-upw -opw",
     ),
@@ -519,7 +550,7 @@ PROGRAMS: Final = (
     Program("aescrypt", "", "-p"),
     Program("veracrypt truecrypt", "", "-p"),
     Program("cryptsetup", "", "<"),
-    Program("encfs gocryptfs", "", "<"),
+    Program("encfs gocryptfs cryfs securefs", "", "<"),
     Program("flask-unsign jwt", "", "-S --secret"),
     Program("ansible-vault", "encrypt_string", "1 --name_ -n_ <"),
     Program("ansible ansible-playbook", "", "--ask-vault-pass!"),
@@ -546,17 +577,22 @@ PROGRAMS: Final = (
     Program("security", "create-keychain", "-p"),
     Program("security", "set-key-partition-list", "-k"),
     Program("security", "import", "-P"),
+    Program("cracklib-check pwscore", "", "<"),
+    Program("saslpasswd2", "", "<&-p"),
+    Program("softhsm2-util", "", "--pin --so-pin"),
     # systems and networks
     Program("sudo doas", "", "<&-S <&--stdin --"),
     Program("su", "", "<&-c --"),
     Program("chpasswd newusers", "", "<:"),
     Program("passwd", "", "<"),
-    Program("smbpasswd", "", "<&-s"),
+    Program("smbpasswd", "", "-w <&-s"),
     Program("useradd usermod groupadd groupmod", "", "-p"),
     Program("systemd-firstboot", "", "--root-password --root-password-hashed"),
     Program("virt-sysprep virt-customize virt-builder", "", "--root-password> --password:"),
     Program("systemd-ask-password systemd-creds", "", "<"),
-    Program("smbclient smbget smbcacls smbcquotas smbtree rpcclient net winexe wmic", "", "-U%"),
+    Program(
+        "smbclient smbget smbcacls smbtree rpcclient net winexe wmic pth-winexe pth-net", "", "-U%"
+    ),
     Program("net", "user", "2"),
     Program("net", "use", "2 3"),
     Program("samba-tool", "", "-U% --adminpass --newpassword"),
@@ -572,7 +608,7 @@ PROGRAMS: Final = (
     Program("iwctl", "", "--passphrase -P"),
     Program("iwconfig", "", "key"),
     Program("create_ap", "", "-1?"),
-    Program("networksetup", "-setairportnetwork", "2"),
+    Program("networksetup", "-setairportnetwork", "3"),
     Program("openconnect openfortivpn", "", "-p <&--passwd-on-stdin"),
     Program("ipmitool", "", "-P"),
     Program("ipmi-power ipmi-sensors ipmipower racadm", "", "-p"),
@@ -595,6 +631,14 @@ PROGRAMS: Final = (
     Program("grafana grafana-cli", "reset-admin-password", "-1"),
     Program("wp", "", "--dbpass --admin_password --user_pass"),
     Program("drush", "user:password", "2"),
+    Program("openvpn", "", "--auth-user-pass! --askpass! --secret!"),
+    Program("mullvad", "account login", "1"),
+    Program("sshfs", "", "<&password_stdin"),
+    Program("iw", "", "key keys"),
+    Program("airdecap-ng airbase-ng", "", "-p -w -k"),
+    Program("reaver bully", "", "-p --pin"),
+    Program("dscl", "-passwd", "3"),
+    Program("hdiutil", "", "<&-stdinpass"),
     # testing of networks
     Program(
         "nxc netexec crackmapexec cme evil-winrm",

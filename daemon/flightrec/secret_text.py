@@ -211,6 +211,7 @@ _SET_PASSWORD = (
 )
 _SQL = _forms(
     "pass",
+    rf"(?i)\bpragma\s{{1,4}}(?:hex)?(?:re)?key\s{{0,4}}=\s{{0,4}}{_QUOTED}",
     _IDENTIFIED,
     _SET_PASSWORD,
     r"(?i)\bpassword(?:\s{1,4}|\s{0,4}\(\s{0,4})[Nn]?\\{0,3}'([^'\"\n]{1,400})\\{0,3}'",
@@ -225,7 +226,11 @@ _LOGIN_CALL = (
 _SECURE_STRING = (
     r"(?i)\bConvertTo-SecureString\s{1,4}(?:-String\s{1,4})?[\"']?([^\s\"'$-][^\s\"']{1,400})"
 )
-_CALLS = _forms("pass", _LOGIN_CALL, _SECURE_STRING)
+_REGISTRY = (
+    r"(?i)/v\s{1,4}\S{0,60}(?:password|secret|token)\S{0,40}(?:\s{1,4}/t\s{1,4}\w{1,20})?"
+    r"\s{1,4}/d\s{1,4}[\"']?([^\s\"']{1,400})"
+)
+_CALLS = _forms("pass", _LOGIN_CALL, _SECURE_STRING, _REGISTRY)
 
 _REDIS_AUTH = (
     r"\bAUTH\s{1,4}(?:default\s{1,4})?[\"']?([^\s\"'=:-][^\s\"']{5,400})[\"']?"
@@ -276,8 +281,8 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[[str], Spans]], ...] = (
     ("netrc", (" password ",), find_netrc),
     ("stated", ("pass", "token", "secret", " key"), find_stated),
     ("manifest", ("kind: secret", '"kind": "secret"', '"kind":"secret"'), find_manifest_data),
-    ("sql", ("identified", "password", "pgp_sym_"), _SQL),
-    ("call", ("auth", "login", "password", "signin", "createuser", "securestring"), _CALLS),
+    ("sql", ("identified", "password", "pgp_sym_", "pragma "), _SQL),
+    ("call", ("auth", "login", "password", "signin", "createuser", "securestring", "/v "), _CALLS),
     ("server", ("requirepass", "masterauth", "auth ", "setuser", "assword"), _SERVERS),
     ("pgpass", ("pgpass", ":5432:", ":*:"), _PGPASS),
     ("hash", ("$1$", "$2a$", "$2b$", "$2x$", "$2y$", "$5$", "$6$", "$7$", "$y$", "$gy$", "$apr1$",
