@@ -287,7 +287,7 @@ class _Pairing:
         return any(variable_mends(self.failure, name, self.output) > NONE for name in fresh)
 
     def _directory_mended(self, index: int) -> Recovery | None:
-        if self.failure.kind not in DIRECTORY_KINDS:
+        if not self._is_about_the_place():
             return None
         inside = any(part.program in ("cd", "pushd") for part in self.passed.parts[:index])
         moves = [e.run for e in self.between if _is_move(e)]
@@ -296,6 +296,17 @@ class _Pairing:
         return self._make(
             index, RecoveryKind.DIRECTORY, () if inside else _last_moves(moves, self.between)
         )
+
+    def _is_about_the_place(self) -> bool:
+        """Whether the error can come from where the command ran.
+
+        A file that is missing counts where it was typed; one deep in a build is missing anywhere.
+        """
+        if self.failure.kind is not K.MISSING_FILE:
+            return self.failure.kind in DIRECTORY_KINDS
+        typed = [self.failed.program, *self.failed.words]
+        bare = {word.removeprefix("./") for word in typed}
+        return any(n in typed or os.path.basename(n) in bare for n in self.failure.named)
 
     # what ran in between
 
@@ -398,11 +409,10 @@ class _Pairing:
     def _moved_by_option(self, later: Invocation, change: Change) -> bool:
         """``npm run build`` → ``npm --prefix frontend run build``."""
         return (
-            self.failure.kind in DIRECTORY_KINDS
+            self._is_about_the_place()
             and self.failed.name == later.name
             and not change.removed
             and any(w in DIRECTORY_OPTIONS or w.startswith("-chdir=") for w in change.added)
-            and self.failure.kind is not K.COMMAND_NOT_FOUND
         )
 
     def _much_the_same(self, later: Invocation, change: Change) -> bool:

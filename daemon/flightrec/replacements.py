@@ -161,11 +161,16 @@ def _typed_names(attempt: Attempt) -> list[str]:
 
 def _is_meant(wrong: str, right: str, rest: Sequence[str], attempt: Attempt) -> bool:
     """Whether a word is what was meant by the one that the error names."""
+    meant = meant_words(attempt.output)
+    if wrong in attempt.failed.subcommand.split() and right in attempt.later.operands:
+        return False  # an operand of another subcommand
+    part = wrong in re.split(r"[-:/_.]", right)
+    if meant and right not in meant and not part and not is_typo(wrong, right):
+        return False
     if is_like(wrong, right) or _is_synonym(wrong, right, attempt):
         return True
     if rest or right.startswith("-"):
         return False
-    meant = meant_words(attempt.output)
     if meant:
         return right in meant
     # Nothing is proposed: then only a word that is near, or a line that is the same in all else.
@@ -277,11 +282,9 @@ def _same_call(attempt: Attempt) -> bool:
     if attempt.failed.name != attempt.later.name:
         return False
     before, after = attempt.failed.subcommand, attempt.later.subcommand
-    return (
-        before == after
-        or is_like(before, after or "-")
-        or any(is_like(before, word) for word in attempt.change.added)
-    )
+    if before == after or is_typo(before, after):
+        return True
+    return not after and any(is_typo(before, word.lstrip("-")) for word in attempt.change.added)
 
 
 def called_differently(attempt: Attempt) -> bool:
@@ -441,12 +444,13 @@ def suggested(attempt: Attempt) -> bool:
         return False
     if attempt.failed.name != attempt.later.name:
         return _another_command_suggested(attempt)
+    if attempt.failed.subcommand != attempt.later.subcommand:
+        return _subcommand_suggested(attempt)
     fresh = [w for w in (*change.added, *_letters_added(change)) if w not in INFORMATION_WORDS]
-    proposed = [w for w in fresh if _is_proposed_option(w, attempt) or _is_telling(w, attempt)]
-    if not proposed:
+    if not any(_is_proposed_option(w, attempt) for w in fresh):
         return False
     rest = [w for w in change.removed if not w.startswith("-") or w in attempt.failure.named]
-    return len(rest) <= 1 and _keeps_the_point(attempt)
+    return len(rest) <= 1
 
 
 def spelled_out(attempt: Attempt) -> bool:
@@ -487,24 +491,15 @@ def prose(output: str) -> str:
     return "\n".join(line for line in output.splitlines() if not _SYNOPSIS.search(line[:200]))
 
 
-def _is_telling(word: str, attempt: Attempt) -> bool:
-    """Whether an added word of the command, no option, stands in a command that is proposed."""
-    if word.startswith("-") or word in attempt.failure.named or word in attempt.later.operands[1:]:
-        return False
-    phrase = f"{attempt.later.program} {attempt.later.subcommand}"
-    return (
-        attempt.later.subcommand != attempt.failed.subcommand
-        and word in attempt.later.subcommand.split()
-        and phrase in attempt.output
-    )
-
-
-def _keeps_the_point(attempt: Attempt) -> bool:
-    """Whether the command is still about the same thing."""
+def _subcommand_suggested(attempt: Attempt) -> bool:
+    """Another subcommand of the same tool, which the error proposes, on the same thing."""
     failed, later = attempt.failed, attempt.later
-    if failed.subcommand == later.subcommand:
-        return True
-    return not failed.operands or bool(set(failed.operands) & set(later.words))
+    if not _stands_alone(f"{later.program} {later.subcommand}", attempt.prose):
+        return False
+    if failed.operands:
+        return bool(set(failed.operands) & set(later.words))
+    rest = [w for w in later.words if w not in later.subcommand.split()]
+    return all(_is_proposed(w, attempt.prose) for w in rest)
 
 
 def _another_command_suggested(attempt: Attempt) -> bool:
@@ -528,8 +523,13 @@ def other_interpreter(attempt: Attempt) -> bool:
 
 def through_interpreter(attempt: Attempt) -> bool:
     """``./run.sh`` → ``bash run.sh``."""
-    path = attempt.failed.program.removeprefix("./")
-    return bool(attempt.later.words) and attempt.later.words[0].removeprefix("./") == path
+    failed, later = attempt.failed, attempt.later
+    if "/" not in failed.program or not (later.name in _INTERPRETERS or PYTHON.match(later.name)):
+        return False
+    return later.words[:1] in ((failed.program,), (failed.program.removeprefix("./"),))
+
+
+_INTERPRETERS = frozenset("bash sh zsh dash ksh fish source . node ruby perl php Rscript".split())
 
 
 def without_privilege(attempt: Attempt) -> bool:
