@@ -24,7 +24,7 @@ from flightrec.paths import find_paths
 from flightrec.store import Store
 
 FLIGHTREC = [sys.executable, "-m", "flightrec"]
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 USER = 1234
 """A uid that nobody has."""

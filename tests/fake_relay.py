@@ -21,7 +21,7 @@ from flightrec.wire import (
     encode,
 )
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 _M = TypeVar("_M")
 

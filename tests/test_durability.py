@@ -228,7 +228,7 @@ def test_a_folder_that_cannot_be_written_is_said_in_one_line(home: Path) -> None
     (home / ".local").mkdir(mode=0o500)
     daemon = daemon_of_user(home)
 
-    assert daemon.process.wait(20) == 1
+    assert daemon.process.wait(60) == 1
     assert daemon.line == f"flightrec: cannot create {daemon.paths.state}: Permission denied\n"
 
 

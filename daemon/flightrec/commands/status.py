@@ -113,8 +113,8 @@ def describe(found: dict[str, Any]) -> Iterator[Line]:
         yield "note", note, "yellow"
     yield _describe_store(found)
     if daemon:
-        running, shells = daemon["running"], daemon["connections"]
-        yield "now", f"{running} commands run, {shells} helpers are connected", ""
+        running = _amount(daemon["running"], "command")
+        yield "now", f"{running} running, {_amount(daemon['connections'], 'helper')} connected", ""
     yield from _describe_missed(found, daemon)
     for path in found["set_aside"]:
         yield "set aside", path, "yellow"
@@ -139,7 +139,7 @@ def _describe_recording(found: dict[str, Any], daemon: dict[str, Any]) -> Line:
         end = f"{clock(until_us)}" if until_us else "flightrec resume"
         return "records", f"nothing: paused until {end}", "yellow"
     private = daemon.get("private_sessions", 0)
-    others = f"; nothing of {private} private shells" if private else ""
+    others = f"; nothing of {_amount(private, 'private shell')}" if private else ""
     return "records", LEVELS[Level(found["level"])] + others, ""
 
 
@@ -147,8 +147,12 @@ def _describe_store(found: dict[str, Any]) -> Line:
     if "database_error" in found:
         return "holds", found["database_error"], "red"
     rules = ", ".join(f"{n} {status}" for status, n in sorted(found["rules"].items()))
-    runs = f"{found['runs']} runs of {found['sessions']} sessions, {found['failures']} failures"
-    return "holds", f"{runs}; rules: {rules or 'none'}", ""
+    amounts = [_amount(found[f"{noun}s"], noun) for noun in ("run", "session", "failure")]
+    return "holds", f"{', '.join(amounts)}; rules: {rules or 'none'}", ""
+
+
+def _amount(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _describe_missed(found: dict[str, Any], daemon: dict[str, Any]) -> Iterator[Line]:
