@@ -310,6 +310,8 @@ static void let_go(void)
 {
     if (report.way != WAY_SOCKET)
         return;
+    if (queue_unsent(&report.link.queue).size > 0)
+        link_serve(&report.link); /* the daemon was replaced meanwhile: tell the new one */
     if (report.link.connection.fd >= 0 && queue_unsent(&report.link.queue).size == 0)
         link_forget(&report.link, report.starting.run);
     link_close(&report.link);

@@ -17,12 +17,6 @@ extern char **environ;
 
 static const char *const SHELLS[] = {"bash", "sh", "zsh", "dash"};
 
-/* Only these read a script of ours, BASH_ENV or ZDOTDIR/.zshenv. */
-static bool reads_scripts(const char *name)
-{
-    return strcmp(name, "bash") == 0 || strcmp(name, "zsh") == 0;
-}
-
 bool sh_is_shell(const char *name)
 {
     for (size_t i = 0; i < sizeof SHELLS / sizeof *SHELLS; i++)
@@ -37,6 +31,7 @@ struct shell {
     char **argv;
     const char *text; /* after -c, or NULL */
     bool is_login;
+    bool reads_script; /* BASH_ENV or ZDOTDIR/.zshenv */
     bool is_root;     /* what `flightrec run` was given: an agent may run below it */
     char *last;       /* "_=VALUE", the value that the shell began with; or NULL */
 };
@@ -50,17 +45,24 @@ static bool takes_word(const char *option)
            strcmp(option, "--emulate") == 0;
 }
 
+static bool is(const struct shell *shell, const char *name)
+{
+    return strcmp(shell->name, name) == 0;
+}
+
 /* How many words the letters of an option consume; zsh takes what follows the `o` in its own word. */
 static int read_letters(struct shell *shell, const char *option, bool *has_text)
 {
+    const char *without_script = is(shell, "zsh") ? "f" : "ip";
     int words = 0;
 
     for (const char *at = option + 1; *at != '\0'; at++) {
         *has_text |= *at == 'c' && option[0] == '-';
         shell->is_login |= *at == 'l' && option[0] == '-';
-        if (*at == 'o' && at[1] != '\0' && strcmp(shell->name, "zsh") == 0)
+        shell->reads_script &= strchr(without_script, *at) == NULL;
+        if (*at == 'o' && at[1] != '\0' && is(shell, "zsh"))
             return words;
-        words += *at == 'o' || (*at == 'O' && strcmp(shell->name, "bash") == 0);
+        words += *at == 'o' || (*at == 'O' && is(shell, "bash"));
     }
     return words;
 }
@@ -71,6 +73,7 @@ static void read_arguments(struct shell *shell)
     bool has_text = false;
 
     shell->is_login = shell->argv[0][0] == '-';
+    shell->reads_script = is(shell, "bash") || is(shell, "zsh");
     for (; *at != NULL && ((*at)[0] == '-' || (*at)[0] == '+'); at++) {
         int words = 0;
         if (strcmp(*at, "-") == 0 || strcmp(*at, "--") == 0) {
@@ -82,6 +85,7 @@ static void read_arguments(struct shell *shell)
         else
             words = read_letters(shell, *at, &has_text);
         shell->is_login |= strcmp(*at, "--login") == 0;
+        shell->reads_script &= strcmp(*at, "--posix") != 0;
         while (words-- > 0 && at[1] != NULL)
             at++;
     }
@@ -219,7 +223,7 @@ static char *parent_assignment(const uint8_t *run)
  * the place where an agent was started, the doors stay. */
 static bool needs_script(const struct shell *shell)
 {
-    return reads_scripts(shell->name) &&
+    return shell->reads_script &&
            (shell->is_root || shell->is_login || strchr(shell->text, '|') != NULL);
 }
 
