@@ -58,15 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for act, help_line in DECISIONS.items():
         deciding = acts.add_parser(act, help=help_line)
         deciding.set_defaults(act=_decide, verb=f"rule_{act}")
-        deciding.add_argument("rules", nargs="+", metavar="rule")
+        deciding.add_argument("rules", nargs="+", metavar="rule", help="its id")
     editing = acts.add_parser("edit", help="give a rule another remedy")
     editing.set_defaults(act=_edit)
-    editing.add_argument("rule")
+    editing.add_argument("rule", help="its id")
     editing.add_argument("working", help="the command that works, as you would type it")
 
 
 def _add_listing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--status", choices=[status.value for status in Status])
+    parser.add_argument(
+        "--status", choices=[status.value for status in Status], help="only with this status"
+    )
     parser.add_argument("--here", action="store_true", help="only those seen in this project")
     parser.add_argument("--json", action="store_true", help="as JSON")
 
