@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flightrec.evidence import Mark, Reason
+from flightrec.evidence import Mark, Reason, is_offered
 from flightrec.generalise import Draft
 from flightrec.rule_rows import damaged_rules
 from flightrec.rulebook import Event, Rulebook
@@ -248,4 +248,29 @@ def test_every_rule_of_a_long_day_can_be_hinted(book: Rulebook) -> None:
     rules = list(book.hint_rules())
 
     assert len(rules) == 100
+    assert rules == sorted(rules, key=lambda rule: rule.id)
     assert all(msgspec.msgpack.decode(msgspec.msgpack.encode(rule)) for rule in rules)
+
+
+def test_only_offered_rules_are_given_to_a_new_index_with_their_outcomes() -> None:
+    learner = Learner()
+    error = "rm: cannot remove 'x': Is a directory\n"
+    for session in ("one", "two"):
+        learner.type("gti status", 127, not_found("gti"), session=session, cwd=f"/work/{session}")
+        learner.type("git status", session=session, cwd=f"/work/{session}")
+        learner.type("rm x", 1, error, session=session)
+        learner.type("rm -r x", session=session)
+        learner.type(
+            "curl https://x.org", 22, "The requested URL returned error: 429", session=session
+        )
+    book = learner.recorder.book
+
+    told = {rule.id: rule for rule in book.hint_rules()}
+
+    assert set(told) == {rule.id for rule in book.rules() if is_offered(rule)}
+    assert len(book.rules()) == 3
+    (rule,) = told.values()
+    assert [(one.project, one.failed, one.failures) for one in rule.outcomes] == [
+        ("/work/one", True, 1),
+        ("/work/two", True, 1),
+    ]

@@ -21,7 +21,7 @@ from flightrec.evidence import (
 from flightrec.generalise import Draft, draft_rule
 from flightrec.hints import HintRule, HintShown, says_the_same
 from flightrec.ingest import CommandRun
-from flightrec.lessons import lesson_for
+from flightrec.lessons import LESSONS, lesson_for
 from flightrec.matching import (
     SEGMENTS_MAX,
     anchor_of,
@@ -158,7 +158,7 @@ class Recorder:
         fresh: set[str] = set()
         for recovery in recoveries:
             self._take_in(recovery, step, fresh)
-        history.add(run, line, failure, recoveries)
+        history.add(*_in_memory(run, line, failure), recoveries)
 
     def _weigh_known_rules(self, step: _Step, followed: str | None) -> None:
         """Count what this run says about the rules that it is about."""
@@ -357,6 +357,16 @@ def _is_utf8(text: str) -> bool:
 def _without_tail(run: CommandRun) -> CommandRun:
     """Return the run less what a true success wrote: nobody is to read that."""
     return replace(run, tail=Safe("")) if run.tail else run
+
+
+def _in_memory(
+    run: CommandRun, line: CommandLine, failure: Failure | None
+) -> tuple[CommandRun, CommandLine, Failure | None]:
+    """Return what pairing needs of a run: tails are long, and only lessons look at them again."""
+    if failure is not None and failure.kind in LESSONS:
+        return run, line, failure
+    bare = _without_tail(run)
+    return bare, line, None if failure is None else replace(failure, run=bare)
 
 
 def _is_trigger(rule: Rule, recovery: Recovery) -> bool:

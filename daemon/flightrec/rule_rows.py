@@ -22,9 +22,9 @@ SAVE = (
     " ON CONFLICT (id) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in (*COLUMNS[2:], "crc") if name != "used")
 )
-_triggers = msgspec.json.Decoder(Trigger)
-_remedies = msgspec.json.Decoder(Remedy)
-_lists = msgspec.json.Decoder(tuple[str, ...])
+decode_trigger = msgspec.json.Decoder(Trigger).decode
+decode_remedy = msgspec.json.Decoder(Remedy).decode
+_decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 def to_row(rule: Rule) -> tuple[object, ...]:
@@ -73,10 +73,10 @@ def from_row(row: tuple[Any, ...]) -> Rule:
             **values,
             "status": Status(values["status"]),
             "scope": Scope(values["scope"]),
-            "seen_in": _lists.decode(values["seen_in"]),
+            "seen_in": _decode_list(values["seen_in"]),
             "origin": Origin(values["origin"]),
-            "trigger": _triggers.decode(values["trigger"]),
-            "remedy": _remedies.decode(values["remedy"]),
+            "trigger": decode_trigger(values["trigger"]),
+            "remedy": decode_remedy(values["remedy"]),
             "proven": bool(values["proven"]),
             "verdict": Verdict(values["verdict"]),
             "flagged": bool(values["flagged"]),

@@ -29,7 +29,15 @@ from flightrec.hints import HintRule, Outcome
 from flightrec.ingest import CommandRun
 from flightrec.matching import anchor_of, remedy_pattern
 from flightrec.pairing import Recovery
-from flightrec.rule_rows import NAMES, SAVE, from_row, row_crc, to_row
+from flightrec.rule_rows import (
+    NAMES,
+    SAVE,
+    decode_remedy,
+    decode_trigger,
+    from_row,
+    row_crc,
+    to_row,
+)
 from flightrec.rules import Origin, Remedy, Rule, Scope, Status, Trigger, Verdict, key_of
 from flightrec.shell_words import parse
 
@@ -44,6 +52,15 @@ RULES_AT_ONCE = 32
 
 ID_KINDS = ("ERR", "COR", "LRN", "GAP")
 
+_OFFERED = """
+SELECT id, trigger, remedy, scope, project, origin, c, d - pardoned, failed, failures FROM rules
+WHERE status IN ('active', 'promoted', 'shared') AND c > d - pardoned AND held_back = ''
+  AND kind <> 'lesson'
+ORDER BY id
+"""
+_ALL_OUTCOMES = """
+SELECT rule_id, project, worktree, failed, mended, failures, at_us FROM outcomes ORDER BY rule_id
+"""
 _FAILURE_ROW = (
     "SELECT failures.id FROM failures JOIN runs ON runs.id = run_id WHERE run = ?1 AND segment = ?2"
 )
@@ -213,10 +230,32 @@ class Rulebook:
         return int(count)
 
     def hint_rules(self) -> Iterator[HintRule]:
-        """Return all rules that may be hinted, with all their outcomes."""
-        for rule in self.rules(Status.ACTIVE, Status.PROMOTED, Status.SHARED):
-            if is_offered(rule):
-                yield hint_rule(rule, self._all_outcomes(rule))
+        """Yield all rules that may be hinted, with all their outcomes; never all in memory."""
+        outcomes = self._connection.execute(_ALL_OUTCOMES)
+        row = outcomes.fetchone()
+        for rule in self._connection.execute(_OFFERED):
+            rule_id, trigger, remedy = rule[0], decode_trigger(rule[1]), decode_remedy(rule[2])
+            found: list[Outcome] = []
+            while row is not None and row[0] <= rule_id:
+                if row[0] == rule_id:
+                    found.append(_outcome(remedy, row))
+                row = outcomes.fetchone()
+            found.sort(key=lambda outcome: outcome.at_us)
+            scope, project, origin, c, d, failed, failures = rule[3:]
+            yield HintRule(
+                id=rule_id,
+                offered=True,
+                trigger=trigger,
+                remedy=remedy,
+                scope=Scope(scope),
+                project=project,
+                origin=Origin(origin),
+                c=c,
+                d=d,
+                failed=bool(failed),
+                failures=failures,
+                outcomes=tuple(found),
+            )
 
     def why(self, rule_id: str, limit: int = 200) -> tuple[Witness, ...]:
         """Return the newest events behind a rule, oldest first."""
@@ -325,8 +364,18 @@ class Rulebook:
                 event.at_us,
             ),
         )
-        fails = _still_fails(rule, failed=outcome.failed, mended=outcome.mended)
-        shown = Outcome(event.project, worktree, fails, outcome.failures, event.at_us)
+        shown = _outcome(
+            rule.remedy,
+            (
+                rule.id,
+                event.project,
+                worktree,
+                outcome.failed,
+                outcome.mended,
+                outcome.failures,
+                event.at_us,
+            ),
+        )
         self._outcomes.setdefault(rule.id, []).append(shown)
         self._changed[rule.id] = rule
         return rule
@@ -480,17 +529,6 @@ class Rulebook:
         ).fetchone()
         return f"{kind}-{day}-{int(number):03d}"
 
-    def _all_outcomes(self, rule: Rule) -> tuple[Outcome, ...]:
-        rows = self._connection.execute(
-            "SELECT project, worktree, failed, mended, failures, at_us FROM outcomes"
-            " WHERE rule_id = ? ORDER BY at_us",
-            (rule.id,),
-        )
-        return tuple(
-            Outcome(p, w, _still_fails(rule, failed=bool(failed), mended=bool(mended)), n, at_us)
-            for p, w, failed, mended, n, at_us in rows
-        )
-
     def _rows_of(self, runs: Iterable[CommandRun]) -> str:
         find = "SELECT id FROM runs WHERE run = ?"
         rows = [self._connection.execute(find, (run.run,)).fetchone() for run in runs]
@@ -571,9 +609,14 @@ def hint_rule(rule: Rule, outcomes: Iterable[Outcome] = ()) -> HintRule:
     )
 
 
-def _still_fails(rule: Rule, *, failed: bool, mended: bool) -> bool:
-    """Whether the trigger is to be expected to fail: not once the steps before it were run."""
-    return failed and not (mended and rule.remedy.before)
+def _outcome(remedy: Remedy, row: tuple[Any, ...]) -> Outcome:
+    """Return what hints are to know of a row of outcomes.
+
+    Once the steps before it were run, the trigger is not to be expected to fail.
+    """
+    _, project, worktree, failed, mended, failures, at_us = row
+    fails = bool(failed) and not (mended and remedy.before)
+    return Outcome(project, worktree, fails, failures, at_us)
 
 
 def _program_of(anchor: str) -> str:
