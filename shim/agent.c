@@ -67,6 +67,26 @@ bool agent_is_root(void)
     return root != NULL && strtol(root, NULL, 10) == (long)getpid();
 }
 
+static long depth(void)
+{
+    const char *text = getenv(AGENT_DEPTH);
+
+    return text == NULL ? 0 : strtol(text, NULL, 10);
+}
+
+const char *agent_search_path(void)
+{
+    return depth() < AGENT_DEPTH_MAX ? getenv("PATH") : NULL;
+}
+
+char *agent_depth_assignment(void)
+{
+    static char assignment[sizeof AGENT_DEPTH + 24];
+
+    snprintf(assignment, sizeof assignment, AGENT_DEPTH "=%ld", depth() + 1);
+    return assignment;
+}
+
 static size_t name_size(const char *assignment)
 {
     return strcspn(assignment, "=");

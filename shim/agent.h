@@ -22,6 +22,7 @@
 #define AGENT_PARENT "FLIGHTREC_PARENT" /* the run of which our programs are parts */
 #define AGENT_DOOR "FLIGHTREC_DOOR"     /* pid of a stand-in whose shell need not be caught again */
 #define AGENT_PROFILE "FLIGHTREC_PROFILE" /* a login shell is still at its profile */
+#define AGENT_DEPTH "FLIGHTREC_DEPTH" /* how many stand-ins are around us */
 #define AGENT_STATUS "FLIGHTREC_STATUS" /* the file that wants to know PIPESTATUS */
 
 struct agent {
@@ -38,6 +39,15 @@ bool agent_find(struct agent *);
 
 /* Whether this very process was started as the agent, not by it. */
 bool agent_is_root(void);
+
+/* Where a stand-in looks for the program that it stands for: PATH, or NULL for the usual folders once
+ * there are AGENT_DEPTH_MAX around us. Copies of the helper that take each other for that program
+ * would go on for ever. */
+enum { AGENT_DEPTH_MAX = 40 };
+const char *agent_search_path(void);
+
+/* "FLIGHTREC_DEPTH=N" for what runs below us. */
+char *agent_depth_assignment(void);
 
 /* 32 hex digits and back. */
 enum { AGENT_ID_TEXT = 2 * WIRE_ID_SIZE + 1 };

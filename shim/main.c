@@ -4,6 +4,7 @@
  * It fails open: no daemon, a slow daemon, a folder that cannot be written or a bad argument all end
  * in a silent exit 0, and the shell is as it was.
  */
+#include "program.h"
 #include "relay.h"
 #include "script.h"
 #include "send.h"
@@ -59,9 +60,7 @@ static const char *executed_name(void)
 /* Under a name of its own, the program stands in for the one of that name. */
 static bool is_helper(const char *name)
 {
-    static const char HELPER[] = "flightrec-helper";
-
-    return name == NULL || strncmp(name, HELPER, sizeof HELPER - 1) == 0;
+    return name == NULL || strncmp(name, HELPER_NAME, sizeof HELPER_NAME - 1) == 0;
 }
 
 int main(int argc, char **argv)

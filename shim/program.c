@@ -45,6 +45,17 @@ static bool is_this_program(const struct stat *found)
            self.st_ino == found->st_ino;
 }
 
+static bool leads_to_helper(const char *path)
+{
+    char target[PATH_MAX];
+    ssize_t size = readlink(path, target, sizeof target - 1);
+
+    if (size < 0)
+        return false;
+    target[size] = '\0';
+    return strncmp(program_base(target), HELPER_NAME, sizeof HELPER_NAME - 1) == 0;
+}
+
 /* An empty folder is the present one, for every shell. */
 static int join(char *out, struct folder folder, const char *name)
 {
@@ -60,7 +71,8 @@ static int check(struct program *program)
 {
     struct stat found;
 
-    if (stat(program->path, &found) < 0 || !S_ISREG(found.st_mode) || is_this_program(&found))
+    if (stat(program->path, &found) < 0 || !S_ISREG(found.st_mode) || is_this_program(&found) ||
+        leads_to_helper(program->path))
         return ENOENT;
     if (access(program->path, X_OK) < 0)
         return EACCES;

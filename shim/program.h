@@ -4,6 +4,7 @@
  * Our own folder comes first on PATH, so that a name finds us; the search goes on behind us as the
  * shell would have done it. We know ourselves by device and inode, not by the folder's name: HOME,
  * the folder or the link may be another one by now, and a stand-in that runs itself forks for ever.
+ * We know other copies of us by the name that a link leads to.
  */
 #ifndef FLIGHTREC_PROGRAM_H
 #define FLIGHTREC_PROGRAM_H
@@ -12,17 +13,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define HELPER_NAME "flightrec-helper"
+
 struct program {
     char path[PATH_MAX];
     bool privileged; /* runs as somebody else: nothing of it may be touched */
 };
 
 /* Search the folders of `path` (NULL: the system's usual ones) for an executable file `name` that is
- * neither this program nor in the folder `ours` (may be NULL). -1 with ENOENT, or EACCES where only
+ * no helper and not in the folder `ours` (may be NULL). -1 with ENOENT, or EACCES where only
  * files without the right to execute them were found. */
 int program_find(struct program *, const char *name, const char *path, const char *ours);
 
-/* Take this file for the program. -1 with ENOENT where it is this program, or errno. */
+/* Take this file for the program. -1 with ENOENT where it is a helper, or errno. */
 int program_take(struct program *, const char *path);
 
 /* The last part of a path. */

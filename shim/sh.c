@@ -148,12 +148,16 @@ static _Noreturn void become(const struct shell *shell, char **with)
     _exit(complain(shell->name));
 }
 
-/* Step aside, with this variable added. */
+/* Step aside, with this variable added (NULL: none). */
 static _Noreturn void become_with(const struct shell *shell, char *assignment, bool restore)
 {
-    if (environment_copy(&environment) < 0 || environment_set(&environment, assignment) < 0 ||
-        (shell->last != NULL && environment_set(&environment, shell->last) < 0))
+    char *assignments[] = {agent_depth_assignment(), assignment, shell->last};
+
+    if (environment_copy(&environment) < 0)
         become(shell, environ);
+    for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++)
+        if (assignments[i] != NULL && environment_set(&environment, assignments[i]) < 0)
+            become(shell, environ);
     if (restore)
         environment_restore_scripts(&environment);
     become(shell, environment.entries);
@@ -235,6 +239,7 @@ static int set_up_environment(const struct shell *shell, const uint8_t *run,
         parent_assignment(run),
         shell->is_root ? NULL : INSIDE,
         shell->last,
+        agent_depth_assignment(),
         script ? door_assignment() : NULL,
         script && shell->is_login ? PROFILE : NULL,
         script && status->fd >= 0 ? status->assignment : NULL,
@@ -306,7 +311,7 @@ static _Noreturn void stand_in(struct shell *shell)
 
     read_arguments(shell);
     if (!recorded || shell->text == NULL || shell->text[0] == '\0')
-        become(shell, environ);
+        become_with(shell, NULL, false);
     switch (sh_judge(shell->text)) {
     case SH_OUTER:
         become_with(shell, door_assignment(), false);
@@ -345,7 +350,7 @@ static int find_on_path(struct shell *shell)
 {
     char usual[64];
 
-    if (program_find(&shell->program, shell->name, getenv("PATH"), getenv(AGENT_SHIMS)) == 0)
+    if (program_find(&shell->program, shell->name, agent_search_path(), getenv(AGENT_SHIMS)) == 0)
         return 0;
     snprintf(usual, sizeof usual, "/bin/%s", shell->name);
     return program_take(&shell->program, usual);

@@ -101,6 +101,7 @@ static char **set_up_environment(const struct tool *tool, const uint8_t *run)
         tool->is_root ? NULL : path_assignment(),
         run == NULL ? NULL : parent_assignment(run),
         run == NULL || tool->is_root ? NULL : inside,
+        agent_depth_assignment(),
     };
 
     if (environment_copy(&environment) < 0)
@@ -171,7 +172,7 @@ int shim_main_as_program(char **argv)
 
     tool.name = program_base(program_called_as(argv));
     tool.argv = argv;
-    if (program_find(&tool.program, tool.name, getenv("PATH"), getenv(AGENT_SHIMS)) < 0)
+    if (program_find(&tool.program, tool.name, agent_search_path(), getenv(AGENT_SHIMS)) < 0)
         return complain(tool.name);
     if (agent_is_root())
         become_agent(&tool);

@@ -15,10 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from flightrec.agent_session import AgentSession, open_session, session_environment
 from flightrec.errors import FlightrecError
 from flightrec.paths import HELPER_NAME, find_paths, find_resource
 from flightrec.shimmed_programs import shimmed_programs
+from recording_server import RecordingServer, recording_server
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -102,6 +105,18 @@ def open_stage(home: Path, **variables: str) -> Iterator[Stage]:
         environment = session_environment(plain, session)
         environment["FLIGHTREC_COMMAND"] = "/nonexistent/flightrec"  # no daemon beside the test's
         yield Stage(folder, plain, environment, session)
+
+
+@contextlib.contextmanager
+def throwaway_stage() -> Iterator[tuple[Stage, RecordingServer]]:
+    """A stage in a home of its own, whose daemon only listens; for a whole module of tests."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("HOME", folder)
+        with recording_server() as server, open_stage(Path(folder)) as stage:
+            yield stage, server
 
 
 def only(stage: Stage, *doors: str) -> dict[str, str]:

@@ -2,32 +2,42 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pexpect
+import psutil
 import pytest
 
-from agent_stage import PATIENCE_S, Stage, only, open_stage
+from agent_stage import PATIENCE_S, Seen, Stage, only, open_stage, throwaway_stage
+from flightrec.missed import read_helper_counters
+from flightrec.paths import find_paths
 from flightrec.unwrap import OUTER_PREFIXES, SILENT_PREFIXES
-from flightrec.wire import PROTOCOL, Hello, Source, TailSource, encode
-from recording_server import RecordingServer, Run, recording_server
+from flightrec.wire import (
+    PROTOCOL,
+    CommandFinished,
+    CommandStarting,
+    FrameReader,
+    Hello,
+    Source,
+    TailSource,
+    encode,
+)
+from recording_server import Manners, RecordingServer, Run
 
-WaitFor = Callable[..., object]
+NO_SOCKETS = Path(__file__).parent / "agents/no_sockets.py"
 
 
-@pytest.fixture
-def server(home: Path) -> Iterator[RecordingServer]:
-    with recording_server() as server:
-        yield server
-
-
-@pytest.fixture
-def stage(home: Path, server: RecordingServer) -> Iterator[Stage]:
-    with open_stage(home) as stage:
-        yield stage
+@pytest.fixture(scope="module")
+def furnished() -> Iterator[tuple[Stage, RecordingServer]]:
+    with throwaway_stage() as furnished:
+        yield furnished
 
 
 class Stand:
@@ -35,6 +45,7 @@ class Stand:
 
     def __init__(self, stage: Stage, server: RecordingServer) -> None:
         self.stage, self.server = stage, server
+        self.paths = find_paths(str(stage.folder.parent))
 
     def runs(
         self,
@@ -48,6 +59,10 @@ class Stand:
         self.fence()
         return [run for run_id, run in self.server.by_id.items() if run_id not in before]
 
+    def counted(self) -> Counter[str]:
+        """Return what helpers have counted as missed since the stage was set up."""
+        return Counter(read_helper_counters(self.paths.counters))
+
     def fence(self) -> None:
         """Return when the server has read all that was sent before."""
         for _ in range(3):  # accepted, read, handled
@@ -58,8 +73,14 @@ class Stand:
 
 
 @pytest.fixture
-def stand(stage: Stage, server: RecordingServer) -> Stand:
-    return Stand(stage, server)
+def stand(furnished: tuple[Stage, RecordingServer]) -> Stand:
+    stage, server = furnished
+    server.manners = Manners()
+    server.by_id.clear()
+    server.messages.clear()
+    stand = Stand(stage, server)
+    stand.paths.breaker.unlink(missing_ok=True)
+    return stand
 
 
 # --- doors -----------------------------------------------------------------------------------
@@ -451,3 +472,450 @@ def test_what_a_login_profile_runs_is_no_part_of_the_command(stand: Stand) -> No
         ["zsh", "-lc", "git --version"],
     ):
         assert [run.pair for run in stand.runs(words)] == [("git --version", 0)] * 2, words
+
+
+# --- hints -----------------------------------------------------------------------------------
+
+HINT = "flightrec: previously failed here (2×: unknown subcommand); try: git status"
+
+
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "sh", "zsh", "/bin/zsh"])
+def test_a_hint_comes_first_on_standard_error(stand: Stand, shell: str) -> None:
+    stand.server.manners.hints["statsu"] = HINT
+
+    seen = stand.stage.run([shell, "-c", "git statsu; x=$(git statsu 2>&1); exit 5"])
+
+    assert seen.status == 5
+    assert seen.errors.decode().startswith(f"{HINT}\ngit: 'statsu' is not a git command")
+    assert seen.output == b""
+    assert seen.errors.count(b"flightrec") == 1  # its parts say nothing
+
+
+def test_a_login_bash_by_full_path_gets_its_hint(stand: Stand) -> None:
+    stand.server.manners.hints["statsu"] = HINT
+
+    seen = stand.stage.run(["/bin/bash", "-lc", "git statsu"])
+
+    assert seen.errors.decode().startswith(f"{HINT}\n")
+
+
+def test_a_tool_without_a_shell_gets_its_hint_where_nothing_can_be_confused(stand: Stand) -> None:
+    stand.server.manners.hints["statsu"] = HINT
+    words = ["git", "statsu"]
+
+    apart = stand.stage.run(words)
+    together = subprocess.run(
+        words,
+        env=stand.stage.recorded,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    substituted = stand.stage.run(["/bin/sh", "-c", 'x=$(git statsu 2>&1); echo "[$x]"'])
+
+    assert apart.errors.decode().startswith(f"{HINT}\n")
+    assert b"flightrec" not in together.stdout
+    assert b"flightrec" not in substituted.output + substituted.errors
+
+
+def test_a_hint_cannot_command_the_terminal(stand: Stand) -> None:
+    stand.server.manners.hints["true"] = "flightrec: \x1b]0;title\x07\x1b[2J try\r\nthis\nand this"
+
+    seen = stand.stage.run(["bash", "-c", "true"])
+
+    assert all(byte >= 0x20 or byte in b"\r\n" for byte in seen.errors)
+    assert len(seen.errors.splitlines()) <= 2
+
+
+def test_a_private_command_sends_no_end(stand: Stand) -> None:
+    stand.server.manners.private = ("secret-word",)
+
+    assert stand.runs(["bash", "-c", "echo secret-word; false"]) == []
+    assert not any(isinstance(m, CommandFinished) for m in stand.server.messages)
+
+
+# --- a daemon that is not as it should be ------------------------------------------------------
+
+
+def test_a_dead_daemon_changes_nothing_and_what_is_lost_is_counted(stand: Stand) -> None:
+    before = stand.counted()
+    stand.server.stop()
+    try:
+        seen = stand.stage.run(["bash", "-c", "git statsu; exit 3"])
+    finally:
+        stand.server.start()
+
+    assert (seen.status, seen.output) == (3, b"")
+    assert seen.errors.startswith(b"git: 'statsu'")
+    assert (stand.counted() - before)["lost runs"] == 2  # the command and its part
+
+
+def test_a_daemon_that_never_answers_is_waited_for_once(stand: Stand) -> None:
+    stand.server.manners.replies = False
+    before = stand.counted()
+
+    for _ in range(4):
+        stand.stage.run(["bash", "-c", "exit 3"])
+        stand.stage.run(["git", "--version"])
+    stand.fence()
+
+    assert (stand.counted() - before)["missed replies"] == 1
+    assert len(stand.server.finished) == 8  # told all the same
+
+
+def test_a_daemon_that_talks_nonsense_changes_nothing(stand: Stand) -> None:
+    stand.server.manners.garbage = b"\xff" * 64
+
+    seen = stand.stage.run(["bash", "-c", "echo out; exit 3"])
+
+    assert seen == Seen(3, b"out\n", b"")
+
+
+def test_a_long_command_outlives_its_daemon_and_is_told_to_the_next(stand: Stand) -> None:
+    process = subprocess.Popen(
+        ["bash", "-c", "echo started; read -r line; exit 3"],
+        env=stand.stage.recorded,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.readline()
+    stand.server.stop()
+    stand.server.by_id.clear()
+    stand.server.start()
+
+    process.stdin.close()
+    process.wait(PATIENCE_S)
+    process.stdout.close()
+    stand.fence()
+
+    assert stand.server.finished == [("echo started; read -r line; exit 3", 3)]
+
+
+# --- sandboxes -------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def daemon_s_fifo(stand: Stand) -> Iterator[int]:
+    """The FIFO as the daemon holds it."""
+    os.mkfifo(stand.paths.events_fifo, 0o600)
+    descriptor = os.open(stand.paths.events_fifo, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+        stand.paths.events_fifo.unlink()
+
+
+def in_sandbox(words: Sequence[str]) -> list[str]:
+    return [sys.executable, str(NO_SOCKETS), *words]
+
+
+def test_a_sandboxed_command_goes_through_the_fifo_in_two_whole_writes(stand: Stand) -> None:
+    text = "git statsu # " + "x" * 5000
+
+    with daemon_s_fifo(stand) as fifo:
+        seen = stand.stage.run(in_sandbox(["bash", "-c", text]))
+        data = os.read(fifo, 65536)
+
+    messages = FrameReader().feed(data)
+    starting, finished = messages[0], messages[-1]
+    assert isinstance(starting, CommandStarting)
+    assert isinstance(finished, CommandFinished)
+    assert len(messages) == 4  # the part as well
+    assert starting.run == finished.run
+    assert starting.truncated
+    assert starting.command == text[:1500].encode()
+    assert starting.command_total == len(text)
+    assert (finished.exit, finished.tail_source) == (1, TailSource.STDERR)
+    assert finished.tail.startswith(b"git: 'statsu'")
+    assert all(len(encode(message)) <= 4096 for message in messages)
+    assert seen.errors.startswith(b"git: 'statsu'")
+    assert stand.server.runs == []
+
+
+def test_a_sandboxed_command_s_frames_never_exceed_one_write(stand: Stand) -> None:
+    deep = stand.stage.folder / ("d" * 200) / ("e" * 200) / ("f" * 200) / ("g" * 200)
+    deep.mkdir(parents=True)
+    environment = {**stand.stage.recorded, "FLIGHTREC_AGENT": "a" * 3000, "VIRTUAL_ENV": "v" * 4000}
+    text = f"cd {deep}; seq 20000; git statsu {'y' * 3000}"
+
+    with daemon_s_fifo(stand) as fifo:
+        stand.stage.run(in_sandbox(["bash", "-c", text]), environment)
+        messages = FrameReader().feed(os.read(fifo, 65536))
+
+    assert len(messages) == 4
+    assert all(len(encode(message)) <= 4096 for message in messages)
+
+
+@pytest.mark.parametrize("words", [["bash", "-c", "git statsu"], ["git", "statsu"]])
+def test_a_sandbox_without_a_daemon_s_fifo_is_silent(stand: Stand, words: list[str]) -> None:
+    sandboxed = stand.stage.run(in_sandbox(words))
+    plain = stand.stage.run(words, stand.stage.plain)
+
+    assert sandboxed == plain
+
+
+def test_a_full_fifo_holds_nobody_up(stand: Stand) -> None:
+    with daemon_s_fifo(stand) as fifo:
+        for size in (4096, 1):
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(fifo, b"x" * size)
+        seen = stand.stage.run(in_sandbox(["bash", "-c", "exit 3"]))
+
+    assert seen == Seen(3, b"", b"")
+
+
+# --- bad input -------------------------------------------------------------------------------
+
+
+def test_a_long_text_is_cut_and_says_so(stand: Stand) -> None:
+    text = ": " + "x" * 100_000
+
+    run = only_command(stand.runs(["bash", "-c", text]))
+
+    assert run.starting.truncated
+    assert run.starting.command == text[: 16 * 1024].encode()
+    assert run.starting.command_total == len(text)
+
+
+def test_a_command_line_of_two_megabytes_runs_and_is_told_in_part(stand: Stand) -> None:
+    words = ["git", "statsu", *["x" * 1000] * 1900]
+
+    (run,) = stand.runs(words)
+
+    assert run.exit == 1
+    assert run.starting.truncated
+    assert len(run.starting.command) == 16 * 1024
+    assert run.starting.command_total > 1_900_000
+
+
+def test_a_command_line_at_the_system_s_limit_is_as_without_us(stand: Stand) -> None:
+    """What we add may be too much for the system; then nothing of ours is there."""
+    limit = os.sysconf("SC_ARG_MAX")
+    for left in (200, 1_000, 3_000, 10_000):
+        sizes = sum(len(k) + len(v) + 10 for k, v in stand.stage.recorded.items())
+        count, rest = divmod(limit - sizes - left, 100_016)
+        words = ["/bin/bash", "-c", "echo $#", "zero", *["x" * 100_007] * count, "x" * rest]
+        with contextlib.suppress(OSError):  # too much already without us
+            assert stand.stage.run(words).output == b"%d\n" % (count + 1), left
+
+
+def test_bytes_that_are_no_text_are_told_as_they_are(stand: Stand) -> None:
+    text = b"printf '\\377\\200' >&2; : \xff\xfe; exit 1"
+
+    run = only_command(stand.runs(["bash", "-c", text]))  # type: ignore[list-item] # bytes are fine
+
+    assert run.starting.command == text
+    assert run.finished is not None
+    assert run.finished.tail == b"\xff\x80"
+
+
+def test_endless_errors_pass_by_in_flat_memory(stand: Stand) -> None:
+    process = subprocess.Popen(
+        ["bash", "-c", "yes 'an error' >&2"], env=stand.stage.recorded, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    got = 0
+    while got < 200_000_000:
+        got += len(os.read(process.stderr.fileno(), 1 << 20))
+    resident = psutil.Process(process.pid).memory_info().rss
+    process.terminate()
+    process.stderr.close()
+    process.wait(PATIENCE_S)
+
+    assert resident < 5 * 1024 * 1024
+
+
+def test_a_deleted_folder_of_stand_ins_leaves_everything_running(home: Path) -> None:
+    with open_stage(home) as stage:
+        shutil.rmtree(stage.session.shims)
+        for words in (
+            ["bash", "-c", "git statsu; exit 3"],
+            ["/bin/bash", "-lc", "git statsu; exit 3"],
+            ["/bin/zsh", "-lc", "git statsu; exit 3"],
+            ["git", "statsu"],
+            [stage.recorded["SHELL"], "-c", "git statsu; exit 3"],
+        ):
+            plain = [
+                stage.plain["SHELL"] if word == stage.recorded["SHELL"] else word for word in words
+            ]
+            assert stage.run(words) == stage.run(plain, stage.plain), words
+
+
+def test_copies_that_are_gone_leave_shells_by_full_path_running(home: Path) -> None:
+    with open_stage(home) as stage:
+        shutil.rmtree(stage.session.placed.folder)
+        for words in (["/bin/bash", "-c", "git statsu; exit 3"], ["/bin/sh", "-c", "git statsu"]):
+            assert stage.run(words) == stage.run(words, stage.plain), words
+
+
+def test_a_temporary_folder_that_cannot_be_written_matters_to_nobody(stand: Stand) -> None:
+    environment = {**stand.stage.recorded, "TMPDIR": "/proc/nowhere"}
+
+    run = only_command(stand.runs(["bash", "-c", "git statsu | cat"], environment))
+
+    assert run.finished is not None
+    assert run.finished.pipestatus == [1, 0]
+
+
+def test_a_tool_that_is_gone_is_not_found(stand: Stand) -> None:
+    (stand.stage.session.shims / "nosuchtool").symlink_to(stand.stage.session.placed.helper)
+
+    seen = stand.stage.run(["bash", "-c", "nosuchtool x; echo $?"])
+
+    assert seen == Seen(0, b"127\n", b"nosuchtool: command not found\n")
+
+
+def test_a_tool_that_may_not_be_executed_is_refused(stand: Stand, tmp_path: Path) -> None:
+    (stand.stage.session.shims / "plaintool").symlink_to(stand.stage.session.placed.helper)
+    (tmp_path / "plaintool").write_text("#!/bin/sh\n")
+    environment = dict(stand.stage.recorded)
+    environment["PATH"] += f":{tmp_path}"
+
+    seen = stand.stage.run(["bash", "-c", "plaintool x; echo $?"], environment)
+
+    assert seen == Seen(0, b"126\n", b"plaintool: Permission denied\n")
+
+
+def test_a_tool_without_an_interpreter_line_is_a_shell_script(stand: Stand, tmp_path: Path) -> None:
+    (stand.stage.session.shims / "baretool").symlink_to(stand.stage.session.placed.helper)
+    (tmp_path / "baretool").write_text('echo "script $1"; exit 3\n')
+    (tmp_path / "baretool").chmod(0o755)
+    environment = dict(stand.stage.recorded)
+    environment["PATH"] += f":{tmp_path}"
+
+    assert stand.stage.run(["baretool", "one"], environment) == Seen(3, b"script one\n", b"")
+
+
+def test_a_relative_folder_on_path_is_searched_as_ever(stand: Stand) -> None:
+    mine = stand.stage.folder / "git"
+    mine.write_text("#!/bin/sh\necho my own git\n")
+    mine.chmod(0o755)
+    environment = dict(stand.stage.recorded)
+    environment["PATH"] = environment["PATH"].replace(":", ":.:", 1)
+    try:
+        assert stand.stage.run(["bash", "-c", "git"], environment).output == b"my own git\n"
+    finally:
+        mine.unlink()
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["links", "copies"])
+def test_stand_ins_never_run_each_other_for_ever(
+    stand: Stand, home: Path, tmp_path: Path, *, copied: bool
+) -> None:
+    """Folders of stand-ins on PATH by other names, of another copy, and as files of their own."""
+    with open_stage(home) as other:
+        folders = []
+        for number, session in enumerate((stand.stage.session, other.session)):
+            folders.append(tmp_path / f"again-{number}")
+            if copied:
+                folders[-1].mkdir()
+                for name in ("git", "sh", "bash"):
+                    shutil.copy(session.placed.helper, folders[-1] / name)
+            else:
+                folders[-1].symlink_to(session.shims)
+        environment = dict(stand.stage.recorded)
+        environment["PATH"] = ":".join([*map(str, folders), environment["PATH"]])
+
+        seen = stand.stage.run(["bash", "-c", "git --version; sh -c 'exit 4'"], environment)
+
+    assert (seen.status, seen.errors) == (4, b"")
+    assert seen.output.startswith(b"git version")
+
+
+def test_a_moved_home_does_not_make_a_stand_in_find_itself(stand: Stand) -> None:
+    environment = {**stand.stage.recorded, "HOME": "/nonexistent", "FLIGHTREC_SHIMS": "/nowhere"}
+
+    assert stand.stage.run(["bash", "-c", "git statsu"], environment).status == 1
+
+
+def test_a_privileged_program_is_left_alone(stand: Stand, tmp_path: Path) -> None:
+    tool = tmp_path / "setuidtool"
+    shutil.copy("/usr/bin/true", tool)
+    tool.chmod(0o4755)
+    (stand.stage.session.shims / "setuidtool").symlink_to(stand.stage.session.placed.helper)
+    environment = dict(stand.stage.recorded)
+    environment["PATH"] += f":{tmp_path}"
+
+    assert stand.runs(["setuidtool"], environment) == []
+
+
+def test_a_tool_on_a_terminal_is_left_alone_and_a_shell_there_is_told(stand: Stand) -> None:
+    for words in (["git", "statsu"], ["bash", "-c", "git statsu"]):
+        child = pexpect.spawn(words[0], words[1:], env=stand.stage.recorded, timeout=PATIENCE_S)
+        child.read()
+        child.close()
+    stand.fence()
+
+    (run,) = stand.server.runs
+    assert run.pair == ("git statsu", 1)
+    assert run.finished is not None
+    assert run.finished.tail == b""  # the terminal is not touched
+
+
+# --- what the person has of one's own ----------------------------------------------------------
+
+
+@pytest.fixture
+def person_s_stage(home: Path) -> Iterator[Stage]:
+    """A person with a BASH_ENV, a ZDOTDIR and profiles that set PATH anew."""
+    zdotdir = home / "zsh files"
+    zdotdir.mkdir()
+    (home / "my env").write_text("MINE=bash_env; trap_of_mine() { :; }\n")
+    (home / ".profile").write_text("export PROFILE=yes; PATH=/usr/bin:/bin:$PATH\n")
+    (zdotdir / ".zshenv").write_text("MINE=zshenv$ZDOTDIR; typeset -A OF_MINE; OF_MINE[a]=b\n")
+    (zdotdir / ".zprofile").write_text("export PROFILE=$ZDOTDIR; path=(/usr/bin /bin $path)\n")
+    (zdotdir / ".zshrc").write_text("RC=$ZDOTDIR; typeset -i NUMBER=3\n")
+    (zdotdir / ".zlogin").write_text("LOGIN=$ZDOTDIR\n")
+    with open_stage(home, BASH_ENV="$HOME/my env", ZDOTDIR=str(zdotdir)) as stage:
+        yield stage
+
+
+OWN_BASH = 'echo "$MINE|$PROFILE|$BASH_ENV|$ZDOTDIR|$(type -t trap_of_mine)|$0|$*"'
+OWN_ZSH = 'echo "$MINE|$PROFILE|$RC|$LOGIN|$ZDOTDIR|$BASH_ENV|$OF_MINE[a]|$NUMBER|$0|$*"'
+
+
+@pytest.mark.parametrize("options", ["-c", "-lc", "-ic", "-lic"])
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh", "$SHELL"])
+@pytest.mark.parametrize("pipe", ["", " | cat"])
+def test_the_person_s_own_start_up_files_are_read_as_ever(
+    person_s_stage: Stage, shell: str, options: str, pipe: str
+) -> None:
+    if shell == "/bin/bash" and "i" in options:
+        pytest.skip("reads no file of ours, so BASH_ENV still names ours")
+    text = (OWN_ZSH if "zsh" in shell else OWN_BASH) + pipe
+
+    plain, recorded = (
+        person_s_stage.run(
+            [environment["SHELL"] if shell == "$SHELL" else shell, options, text, "zero", "a  b"],
+            environment,
+        )
+        for environment in (person_s_stage.plain, person_s_stage.recorded)
+    )
+
+    assert recorded == plain
+    assert b"|" in plain.output
+
+
+@pytest.mark.parametrize("shell", ["/bin/bash", "bash", "/bin/zsh", "zsh"])
+def test_our_folder_is_first_again_after_a_login_profile(person_s_stage: Stage, shell: str) -> None:
+    seen = person_s_stage.run([shell, "-lc", 'echo "$PATH"'])
+
+    folders = seen.output.decode().strip().split(":")
+    ours = str(person_s_stage.session.shims)
+    assert folders[0] == ours
+    assert folders.count(ours) == 1
+
+
+def test_shells_below_a_recorded_one_have_the_person_s_variables(person_s_stage: Stage) -> None:
+    for shell in ("bash", "/bin/bash", "zsh", "/bin/zsh"):
+        for options in ("-c", "-lc"):
+            text = "env | grep -E '^(BASH_ENV|ZDOTDIR)=' | sort"
+            seen = person_s_stage.run([shell, options, text])
+            assert seen.output.decode().splitlines() == [
+                f"BASH_ENV={person_s_stage.plain['BASH_ENV']}",
+                f"ZDOTDIR={person_s_stage.plain['ZDOTDIR']}",
+            ], (shell, options)

@@ -10,7 +10,6 @@ import re
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -20,8 +19,7 @@ import pexpect
 import psutil
 import pytest
 
-from agent_stage import PATIENCE_S, Seen, Stage, open_stage
-from recording_server import recording_server
+from agent_stage import PATIENCE_S, Seen, Stage, throwaway_stage
 
 FORMS = {
     "both streams": "echo out; echo err >&2",
@@ -165,14 +163,9 @@ STDIN = b"first\nsecond\n"
 
 @pytest.fixture(scope="module")
 def stage() -> Iterator[Stage]:
-    with (
-        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setenv("HOME", folder)
-        with recording_server(), open_stage(Path(folder)) as stage:
-            _furnish(stage.folder)
-            yield stage
+    with throwaway_stage() as (stage, _):
+        _furnish(stage.folder)
+        yield stage
 
 
 def _furnish(folder: Path) -> None:

@@ -69,6 +69,11 @@ class Paths:
         return self.run / f"{self.host}.hints"
 
     @property
+    def breaker(self) -> Path:
+        """Its time is when a stand-in last waited for the daemon in vain: none waits for a while."""
+        return self.run / f"{self.host}.breaker"
+
+    @property
     def database(self) -> Path:
         """The SQLite file."""
         return self.state / "flightrec.db"
