@@ -4,7 +4,7 @@ import fcntl
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -87,9 +87,9 @@ class Recording:
         """Learn from what is on the disk, not from what was in memory."""
         self._recorder = Recorder(self._store, _thresholds(self._settings))
 
-    def hint_rules(self) -> list[HintRule]:
-        """Return all rules for the hint index."""
-        return list(self._recorder.hint_rules())
+    def hint_rules(self) -> Iterator[HintRule]:
+        """Yield all rules for the hint index; to be read to the end before anything is written."""
+        return self._recorder.hint_rules()
 
     def workplace(self) -> Workplace:
         """Return what a verb needs."""

@@ -6,6 +6,7 @@ ends when the front does.
 """
 
 import contextlib
+import itertools
 import logging
 import os
 import select
@@ -14,7 +15,7 @@ import socket
 import sqlite3
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from flightrec import failpoints
 from flightrec.config import Settings, load_settings
@@ -244,9 +245,10 @@ class Writer:
             self._link.send(Trouble(None))
             self._trouble = None
 
-    def _send_rules(self, rules: Sequence[HintRule]) -> None:
-        for start in range(0, len(rules), RULES_PER_FRAME):
-            self._link.send(Rules(list(rules[start : start + RULES_PER_FRAME])))
+    def _send_rules(self, rules: Iterable[HintRule]) -> None:
+        left = iter(rules)
+        while frame := list(itertools.islice(left, RULES_PER_FRAME)):
+            self._link.send(Rules(frame))
 
     # --- requests and chores -----------------------------------------------------------------
 
