@@ -27,8 +27,9 @@ EXAMPLES = (
 WHAT_IS_RECORDED = """\
 What is recorded, on this machine only, below {state}:
   - each command line typed in an interactive bash or zsh: where and when it ran, how long, how it
-    ended; secrets are taken out before anything reaches the disk
-  - never: lines that begin with a space, what runs under sudo or su, values of variables
+    ended, and the end of its error output where that is seen
+  - secrets are taken out before anything reaches the disk; never recorded are lines that begin
+    with a space, what runs under sudo or su, and the environment
   - flightrec pause stops it, flightrec forget deletes, flightrec uninstall takes it all back"""
 
 

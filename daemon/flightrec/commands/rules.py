@@ -95,6 +95,9 @@ def find_rule(rulebook: Rulebook, asked: str) -> Rule:
     fitting = [rule for rule in rules if rule.id.endswith("-" + asked)]
     if len(fitting) == 1:
         return fitting[0]
+    if fitting:
+        ids = ", ".join(rule.id for rule in fitting)
+        raise FlightrecError(f"several rules end so: {ids}")
     near = difflib.get_close_matches(asked.upper(), [rule.id for rule in rules], n=1)
     hint = f"; did you mean {near[0]}?" if near else "; flightrec rules lists them"
     raise FlightrecError(f"no rule {one_line(asked, 40)}{hint}")
