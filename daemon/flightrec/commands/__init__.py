@@ -182,8 +182,8 @@ def _report_bug(error: Exception) -> int:
     """Log where it happened, without a word of what was handled, and say where the log is."""
     import logging  # noqa: PLC0415 - only bugs need it
 
-    from flightrec.daemon_log import log_to  # noqa: PLC0415
-    from flightrec.paths import find_paths  # noqa: PLC0415
+    from flightrec.daemon_log import log_to  # noqa: PLC0415 - as above
+    from flightrec.paths import find_paths  # noqa: PLC0415 - as above
 
     kind = type(error).__name__
     try:

@@ -17,8 +17,9 @@ from flightrec.installation import (
     remove_files,
     remove_line,
 )
-from flightrec.memory_file import Location, update_file
+from flightrec.memory_file import Location, read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_paths
+from flightrec.store import Store
 
 HELP = "take back every line and file that flightrec wrote; keeps the recorded data"
 
@@ -73,8 +74,6 @@ def _describe(
 def _find_blocks(paths: Paths) -> Iterator[Location]:
     """Yield the memory files that a block was written to and still holds one."""
     from flightrec.exporter import boundary_of, read_rows  # noqa: PLC0415 - slow to import
-    from flightrec.memory_file import read_file  # noqa: PLC0415
-    from flightrec.store import Store  # noqa: PLC0415
 
     with contextlib.closing(Store.open_read_only(paths.database)) as store:
         rows = read_rows(store.connection)
