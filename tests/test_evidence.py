@@ -101,6 +101,13 @@ def test_another_kind_of_failure_says_nothing_about_the_rule() -> None:
     assert result_of(parsed, 0, run, failure, "") is Result.FAILED
 
 
+def test_red_tests_are_no_failure_for_a_rule_about_any() -> None:
+    run = Learner().run("pytest", 1, "FAILED tests/test_x.py::test_y - assert 1 == 2\n1 failed\n")
+    parsed = parse("pytest")
+
+    assert result_of(parsed, 0, run, classify(run, parsed), "") is Result.UNKNOWN
+
+
 def test_a_line_without_trigger_and_remedy_is_not_seen() -> None:
     run = Learner().run("ls")
 
@@ -167,6 +174,13 @@ def test_a_run_counts_for_or_against_a_rule(
     kind: str, sight: Sight, outcome: LastOutcome | None, expected: list[tuple[Mark, Reason]]
 ) -> None:
     assert marks(make_rule(kind), sight, outcome) == expected
+
+
+def test_a_remedy_of_a_rule_about_any_failure_fails_the_same_way_or_says_nothing() -> None:
+    rule = make_rule(trigger=Trigger("", ("gti", REST)))
+
+    assert marks(rule, REMEDY_FAILED, last(), "other") == []
+    assert marks(rule, REMEDY_FAILED, last(), "s") == [IN_VAIN]
 
 
 sights = st.builds(

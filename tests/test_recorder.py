@@ -504,6 +504,50 @@ def test_interleaved_sessions_are_kept_apart(turns: list[str]) -> None:
     assert {(rule.key, rule.c) for rule in learner.rules} == expected
 
 
+PIECES = st.sampled_from(
+    [
+        *("gti git status -s --ammend x.py $(ls) a=1 sudo cd .. /tmp export source .env".split()),  # noqa: SIM905 - read more easily
+        *("npm install test rm -rf && ; | || ( ) { } if then fi # > 2>&1 & ! * ~ <<E E".split()),  # noqa: SIM905 - same
+        "'a b'", '"$X"', "'", '"', "\\", "\n", "é", "☃", "\udce9", "\x1b",
+    ]
+)  # fmt: skip
+ERRORS = st.sampled_from(
+    ["", not_found("gti"), GIT_STAUTS, "Permission denied\n", "sh: 1: npm: not found\n",
+     "error: unknown option `ammend'\n", "ModuleNotFoundError: No module named 'x'\n",
+     "curl: (22) The requested URL returned error: 403\n", "\udcff\x1b[31m\n"]
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(PIECES, max_size=7).map(" ".join),
+            st.sampled_from([0, 0, 1, 2, 126, 127, 130, None]),
+            ERRORS,
+            st.sampled_from(["one", "two"]),
+            st.sampled_from(["/work/a", "/work/b", "/work/caf\udce9"]),
+        ),
+        max_size=12,
+    )
+)
+def test_any_session_can_be_recorded_hinted_and_read_back(
+    typed: list[tuple[str, int | None, str, str, str]],
+) -> None:
+    learner = Learner()
+    for command, exit_, error, session, cwd in typed:
+        text = learner.type(command, exit_, error, session=session, cwd=cwd)
+        assert text.isprintable()
+    before = learner.rules
+    learner.restart()
+
+    assert learner.rules == before
+    for rule in before:
+        learner.recorder.book.why(rule.id)
+        if "secret" not in rule.held_back:
+            assert "‹secret" not in str(rule.remedy)
+
+
 # -- the rest -------------------------------------------------------------------------------------
 
 

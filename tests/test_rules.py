@@ -286,9 +286,12 @@ def test_other_words_of_another_program_are_not_carried_over(tmp_path: Path) -> 
     assert (failing, working, scope) == ("yarn build", "npm run build", Scope.USER)
 
 
-def test_options_of_git_before_a_mistyped_subcommand_are_carried_over(tmp_path: Path) -> None:
-    error = "git: 'brnch' is not a git command. See 'git --help'.\n"
-    learned = learn("git -C x brnch -a", 1, error, "git -C x branch -a", tmp_path)
+def test_words_behind_a_mistyped_subcommand_are_carried_over(tmp_path: Path) -> None:
+    error = (
+        "git: 'brnch' is not a git command. See 'git --help'.\n\n"
+        "The most similar command is\n\tbranch\n"
+    )
+    learned = learn("git brnch -a", 1, error, "git branch -a", tmp_path)
 
     assert learned == ("git ... brnch ...", "git ... branch ...", Scope.USER)
 

@@ -93,12 +93,13 @@ def result_of(
 ) -> Result:
     """Return how a segment ended, as far as the line's exit tells.
 
-    FAILED only where it failed with this kind (any, where empty); a segment that nobody saw end is
-    UNKNOWN.
+    FAILED only where it failed with this kind (where empty: with any that teaches something); a
+    segment that nobody saw end is UNKNOWN.
     """
     if failure is not None:
         if failure.segment == index:
-            return Result.FAILED if kind in ("", failure.kind.value) else Result.UNKNOWN
+            same = failure.kind.value == kind or (not kind and failure.teachable)
+            return Result.FAILED if same else Result.UNKNOWN
         passed = index < failure.segment and _all_passed(line, index, failure.segment)
         return Result.PASSED if passed else Result.UNKNOWN
     if run.exit != 0 or line.compound or line.background or any(run.pipestatus):
@@ -149,7 +150,8 @@ def judge(
         in_vain = last is not None and _was_tried_in_vain(rule, last, session, signature)
         return (again, Judgement(Mark.D, Reason.FAILED_TOO)) if in_vain else (again,)
     if sight.remedy is Result.FAILED and last is not None and _is_open(last, session):
-        if rule.kind == RecoveryKind.REPLACE or signature == last.signature:
+        other_words = rule.kind == RecoveryKind.REPLACE and bool(rule.failure_kind)
+        if other_words or signature == last.signature:
             return (Judgement(Mark.D, Reason.FAILED_TOO),)
     elif (
         sight.trigger is Result.PASSED and last is not None and _was_not_needed(rule, last, session)

@@ -513,7 +513,9 @@ def _leading_steps(recovery: Recovery) -> list[str]:
     if first is None or line.segments[index].depth or line.compound:
         return []
     text = line.text[first.start : line.operators[index - 1].start].strip()
-    return [] if parse(text).segments[0].program == "cd" else [text]
+    steps = parse(text)
+    only_goes = len(steps.segments) == 1 and steps.segments[0].program == "cd"
+    return [] if only_goes or not steps.complete else [text]
 
 
 def _directories(recovery: Recovery) -> tuple[str | None, str | None] | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from flightrec.dangers import danger_in, danger_of
-from flightrec.failure_kinds import FailureKind
+from flightrec.failure_kinds import UNTEACHABLE, FailureKind
 from flightrec.harmless import columns, is_harmless, make_harmless
 from flightrec.matching import (
     SEGMENTS_MAX,
@@ -169,7 +169,7 @@ class HintIndex:
         if line is None or self._had_hint(context):
             return None
         for rule, found in self._about(line, context):
-            if rule.trigger.kind in ("", failure_kind) and self._may_show(rule, context):
+            if _is_about(rule, failure_kind) and self._may_show(rule, context):
                 hint = self._make(rule, line, found, context, Phase.FINISH)
                 if hint is not None:
                     return hint
@@ -295,6 +295,12 @@ class HintIndex:
         where, count = ("here", here) if here else ("before", rule.failures)
         kind = rule.trigger.kind or "noted by you"
         return f"previously failed {where} ({count}×: {kind})"
+
+
+def _is_about(rule: HintRule, failure_kind: str) -> bool:
+    """Whether the rule is about this kind of failure: a person's is about all that teach."""
+    kind = rule.trigger.kind
+    return kind == failure_kind or (not kind and failure_kind not in UNTEACHABLE)
 
 
 def _rank(about: tuple[HintRule, Found]) -> tuple[int, int, int, str]:
