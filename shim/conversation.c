@@ -384,6 +384,7 @@ static void on_record(struct conversation *talk, const struct record *record)
                     {'E', on_environment}, {'H', on_history},  {'X', on_successor},
                     {'P', on_probe}};
 
+    talk->digit = record->head[0];
     for (size_t i = 0; i < sizeof HANDLERS / sizeof *HANDLERS; i++)
         if (HANDLERS[i].kind == record->kind)
             HANDLERS[i].handle(talk, record);

@@ -61,6 +61,7 @@ struct conversation {
     struct link link;
     struct record_reader reader;
     struct history history;
+    char digit; /* the number of the record at hand, by which a mark in the output is known */
     struct run run;
     struct variable variables[VARIABLES];
     unsigned variables_sent; /* the generation of the connection that knows them */

@@ -5,6 +5,7 @@
  * in a silent exit 0, and the shell is as it was.
  */
 #include "program.h"
+#include "pty.h"
 #include "relay.h"
 #include "script.h"
 #include "send.h"
@@ -31,6 +32,7 @@ static int version_main(int argc, char **argv)
 
 static const struct role ROLES[] = {
     {"relay", relay_main},
+    {"pty", pty_main},
     {"hint", hint_main},
     {"send", send_main},
     {"sh", sh_main},
@@ -73,7 +75,7 @@ int main(int argc, char **argv)
     role = argc > 1 ? find_role(argv[1]) : NULL;
     if (role != NULL)
         return role->run(argc - 1, argv + 1);
-    fputs("flightrec-helper: roles are relay, hint, send, sh, shim and report; flightrec starts"
+    fputs("flightrec-helper: roles are relay, pty, hint, send, sh, shim and report; flightrec starts"
           " it, not you\n", stderr);
     return 2;
 }

@@ -108,11 +108,15 @@ static int check_folder(const char *path)
     return 0;
 }
 
+/* Checked before anything is made below it: a link would lead somewhere else. */
+static int keep_folder(const char *path)
+{
+    if (check_folder(path) == 0)
+        return 0;
+    return make_folder(path) < 0 ? -1 : check_folder(path);
+}
+
 int paths_make_folders(const struct paths *paths)
 {
-    if (check_folder(paths->run) < 0 && make_folder(paths->run) < 0)
-        return -1;
-    if (check_folder(paths->state) < 0 || check_folder(paths->run) < 0)
-        return -1;
-    return 0;
+    return keep_folder(paths->state) < 0 ? -1 : keep_folder(paths->run);
 }

@@ -20,10 +20,22 @@ struct tool {
     struct program program;
     const char *name;
     char **argv;
-    bool is_root; /* what `flightrec run` was given: an agent may run below it */
+    bool is_root; /* what `flightrec run` was given, or a part of it: an agent may run below it */
 };
 
 static struct environment environment;
+
+/* What agents are written for; daemon/flightrec/shimmed_programs.py has the same names. */
+static const char *const RUNTIMES[] = {"python", "python3", "node", "npx",  "uvx",  "uv",
+                                       "bun",    "bunx",    "deno", "pipx", "ruby", "php"};
+
+static bool is_runtime(const char *name)
+{
+    for (size_t i = 0; i < sizeof RUNTIMES / sizeof *RUNTIMES; i++)
+        if (strcmp(RUNTIMES[i], name) == 0)
+            return true;
+    return false;
+}
 
 /* ---- stepping aside ---- */
 
@@ -99,7 +111,7 @@ static char **set_up_environment(const struct tool *tool, const uint8_t *run)
     static char inside[] = AGENT_INSIDE "=1";
     char *assignments[] = {
         tool->is_root ? NULL : path_assignment(),
-        run == NULL ? NULL : parent_assignment(run),
+        run == NULL || tool->is_root ? NULL : parent_assignment(run),
         run == NULL || tool->is_root ? NULL : inside,
         agent_depth_assignment(),
     };
@@ -178,6 +190,7 @@ int shim_main_as_program(char **argv)
         become_agent(&tool);
     if (!agent_find(&agent) || !is_worth_recording(&tool))
         become(&tool, set_up_environment(&tool, NULL));
+    tool.is_root = agent.parent != NULL && !agent.inside && is_runtime(tool.name);
     record(&agent, &tool);
 }
 
