@@ -17,10 +17,23 @@ __flightrec_start() {
     builtin return 0
   fi
   __flightrec_find_helper || builtin return 0
-  builtin eval "$("$__flightrec_helper" relay bash "$$" "${__flightrec_command-}" 2>/dev/null)"
+  if ! __flightrec_is_inside; then
+    builtin eval "$("$__flightrec_helper" relay bash "$$" "${__flightrec_command-}" 2>/dev/null)"
+  fi
   [[ -n ${__flightrec_relay-} ]] || builtin return 0
   __flightrec_set_up
   __flightrec_install
+}
+
+# Inside the proxy, whose worker does the relay's work. Its variables reach whatever this shell starts,
+# so they hold for one process on one terminal.
+__flightrec_is_inside() {
+  __flightrec_mark=''
+  [[ ${FLIGHTREC_PTY_SHELL-} == "$$" && /dev/fd/0 -ef ${FLIGHTREC_PTY-} ]] || builtin return 1
+  [[ -p ${FLIGHTREC_PTY_IN-} && -p ${FLIGHTREC_PTY_OUT-} ]] || builtin return 1
+  __flightrec_in=$FLIGHTREC_PTY_IN __flightrec_out=$FLIGHTREC_PTY_OUT
+  __flightrec_relay=$FLIGHTREC_PTY_WORKER
+  __flightrec_mark=$'\e]6973;'$FLIGHTREC_PTY_NONCE';'
 }
 
 # Where `flightrec init` did not say it: beside this file, as in the package, or in the source tree.
@@ -62,6 +75,8 @@ __flightrec_set_up() {
   esac
   # The subscript is arithmetic: it sets variables in this very shell and prints nothing.
   __flightrec_arm='${__flightrec_ps0[__flightrec_armed+=1,__flightrec_began=${EPOCHREALTIME/[.,]},0]}'
+  # Inside the proxy: where the command's output begins.
+  [[ -z $__flightrec_mark ]] || __flightrec_arm+=$__flightrec_mark$'C\a'
   # Takes itself away before the command runs: what stayed would be paid for by every turn of a loop.
   # Its status is 0: under extdebug another one would keep the command from running.
   __flightrec_debug='if [[ $__flightrec_armed -gt 0 && $BASH_COMMAND != *__flightrec_* && $BASH_SUBSHELL == 0 ]]; then
@@ -265,6 +280,8 @@ __flightrec_finished() {
 __flightrec_report() {
   ((__flightrec_seq = (__flightrec_seq + 1) % 10))
   [[ -p $__flightrec_in && -e $__flightrec_alive ]] || builtin return 0
+  # Inside the proxy: where the command's output ends.
+  [[ -z $__flightrec_mark ]] || builtin printf '%sD%s\a' "$__flightrec_mark" "$__flightrec_seq" >/dev/tty
   builtin printf '%s\0%s\0%s\0%s\0\1F%s\0' "$1" "$2" "${PWD-}" "$usec" "$__flightrec_seq" \
     1<>"$__flightrec_in"
   # A hint about what just failed is to stand before the prompt.

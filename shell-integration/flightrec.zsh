@@ -20,7 +20,9 @@ __flightrec_start() {
   builtin zmodload zsh/system zsh/parameter 2>/dev/null || return 0
   # Where this function was defined; not %x, which shows odd characters as something else.
   __flightrec_find_helper ${${funcsourcetrace[1]%:*}:h} || return 0
-  builtin eval "$("$__flightrec_helper" relay zsh $$ "${__flightrec_command-}" 2>/dev/null)"
+  if ! __flightrec_is_inside; then
+    builtin eval "$("$__flightrec_helper" relay zsh $$ "${__flightrec_command-}" 2>/dev/null)"
+  fi
   [[ -n ${__flightrec_relay-} ]] || return 0
   __flightrec_set_up || return 0
   builtin autoload -Uz add-zsh-hook
@@ -28,6 +30,17 @@ __flightrec_start() {
   # First, so that the time of other hooks is not the command's. zsh gives each the true $?.
   builtin typeset -ga precmd_functions
   precmd_functions=(__flightrec_precmd "${(@)precmd_functions:#__flightrec_precmd}")
+}
+
+# Inside the proxy, whose worker does the relay's work. Its variables reach whatever this shell starts,
+# so they hold for one process on one terminal.
+__flightrec_is_inside() {
+  builtin typeset -g __flightrec_mark=''
+  [[ ${FLIGHTREC_PTY_SHELL-} == $$ && /dev/fd/0 -ef ${FLIGHTREC_PTY-} ]] || return 1
+  [[ -p ${FLIGHTREC_PTY_IN-} && -p ${FLIGHTREC_PTY_OUT-} ]] || return 1
+  builtin typeset -g __flightrec_in=$FLIGHTREC_PTY_IN __flightrec_out=$FLIGHTREC_PTY_OUT
+  builtin typeset -g __flightrec_relay=$FLIGHTREC_PTY_WORKER
+  __flightrec_mark=$'\e]6973;'$FLIGHTREC_PTY_NONCE';'
 }
 
 # Where `flightrec init` did not say it: beside this file, as in the package, or in the source tree.
@@ -79,6 +92,8 @@ __flightrec_preexec() {
   elif (( $+builtins[$word] )); then kind=3
   fi
   (( __flightrec_seq = (__flightrec_seq + 1) % 10 ))
+  # Inside the proxy: where the command's output begins.
+  [[ -z $__flightrec_mark ]] || builtin print -rn -- $__flightrec_mark$'C\a' >/dev/tty
   syswrite -o $__flightrec_to -- \
     "${1[1,16384]}"$'\0'"${PWD-}"$'\0'"$kind${#1}"$'\0\1S'"${__flightrec_seq}z"$'\0' || return 0
   # No answer: the relay may only be late, and may be told the end. A capital: it is not to be told.
@@ -126,6 +141,8 @@ __flightrec_precmd() {
   } 2>/dev/null
   if [[ $__flightrec_state == run && -e $__flightrec_alive ]]; then
     (( __flightrec_seq = (__flightrec_seq + 1) % 10 ))
+    # Inside the proxy: where the command's output ends.
+    [[ -z $__flightrec_mark ]] || builtin print -rn -- "${__flightrec_mark}D$__flightrec_seq"$'\a' >/dev/tty
     syswrite -o $__flightrec_to -- \
       "$result"$'\0'"$pipe"$'\0'"${PWD-}"$'\0\0\1F'"$__flightrec_seq"$'\0'
     # A hint about what just failed is to stand before the prompt.
