@@ -25,7 +25,8 @@ void link_open(struct link *link, const struct paths *paths, const char *role, c
     link->starter = starter;
     link->connection.fd = -1;
     link->retry_us = 0;
-    link->tried_us = link->blocked_until_us = link->breaker_until_us = INT64_MIN / 2;
+    link->tried_us = link->asked_us = link->blocked_until_us = link->breaker_until_us =
+        INT64_MIN / 2;
 }
 
 static void count(const struct link *link, enum counter counter)
@@ -61,11 +62,11 @@ static void back_off(struct link *link)
 
 static bool is_due(const struct link *link, int64_t now_us, bool for_command)
 {
-    int64_t gap = link->retry_us;
-
-    if (for_command && gap > RETRY_COMMAND_US)
-        gap = RETRY_COMMAND_US;
-    return now_us >= link->blocked_until_us && now_us >= link->tried_us + gap;
+    if (now_us < link->blocked_until_us)
+        return false;
+    if (for_command && now_us >= link->asked_us + RETRY_COMMAND_US)
+        return true;
+    return now_us >= link->tried_us + link->retry_us;
 }
 
 bool link_connect(struct link *link, bool for_command)
@@ -78,6 +79,8 @@ bool link_connect(struct link *link, bool for_command)
     if (!is_due(link, now_us, for_command))
         return false;
     link->tried_us = now_us;
+    if (for_command)
+        link->asked_us = now_us;
     if (sock_connect(&link->connection, link->paths->socket, link->role) == 0) {
         queue_rewind(&link->queue);
         link->generation++;

@@ -17,7 +17,7 @@ enum {
     BREAKER_US = 30 * 1000 * 1000,
     RETRY_MIN_US = 250 * 1000,
     RETRY_MAX_US = 30 * 1000 * 1000,
-    RETRY_COMMAND_US = 2 * 1000 * 1000, /* a command may bring a retry forward to this */
+    RETRY_COMMAND_US = 2 * 1000 * 1000, /* at the latest after this a command brings the next try */
 };
 
 struct link {
@@ -27,6 +27,7 @@ struct link {
     struct connection connection;
     struct queue queue;
     int64_t tried_us, retry_us; /* last try, and how long after it the next is due */
+    int64_t asked_us;           /* last try for a command */
     int64_t blocked_until_us;   /* no connection before that: an impostor or garbage was there */
     int64_t breaker_until_us;   /* no waiting before that */
     int64_t ask_limit_us;
