@@ -296,6 +296,7 @@ _PACKAGES = (
     _row(K.LOCKFILE, "node", "package-lock", r"npm ci.{0,200}(?:package-lock|in sync)|package\.json and package-lock\.json.{0,40}in sync"),
     _row(K.LOCKFILE, "node", "npm ci", r"can only install with an existing package-lock|`?npm ci'?`? can only"),
     _row(K.LOCKFILE, "", "lock", r"(?:frozen-lockfile|frozen lockfile|lock ?file (?:needs to be|is not|is out|is missing|would)|\.lock (?:is not up|needs to be|is out)|lock file .{0,40}(?:out of date|not up to date|needs to be updated|does not match|changed))"),
+    _row(K.LOCKFILE, "node", "clean-install", r"aliases: clean-install"),  # npm ci's own usage
     _row(K.LOCKFILE, "", "lock file", r"cannot (?:create|update) the lock file"),
     _row(K.DEPENDENCIES, "node", "eresolve"),
     _row(K.DEPENDENCIES, "node", "legacy-peer-deps"),

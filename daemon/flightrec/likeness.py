@@ -23,7 +23,7 @@ def is_typo(wrong: str, right: str) -> bool:
     if _SEPARATORS.sub("", wrong) == _SEPARATORS.sub("", right):
         return True
     longest = max(len(wrong), len(right))
-    allowed = 1 if longest <= 5 else 2 if longest <= 9 else 3
+    allowed = 1 if longest <= 5 else 2 if longest <= 11 else 3
     distance = OSA.distance(wrong, right, score_cutoff=allowed)
     if distance > allowed:
         return longest <= 8 and len(wrong) > 2 and sorted(wrong) == sorted(right)
@@ -54,6 +54,8 @@ def is_like(wrong: str, right: str) -> bool:
     if len(short) < 3:
         return False
     if _DIGITS.sub("", short) == _DIGITS.sub("", long):
+        return False
+    if 2 * len(short) < len(long) and short not in _SEPARATORS.split(long):
         return False
     return long.startswith(short) or long.endswith(short)
 

@@ -35,7 +35,8 @@ from flightrec.remedy_tables import (
     MENDING_RUNS,
     PRIVILEGE_KINDS,
 )
-from flightrec.replacements import Attempt, is_correction, prose
+from flightrec.attempt import Attempt, prose
+from flightrec.replacements import is_correction
 from flightrec.shell_words import CommandLine
 
 __all__ = [
@@ -268,6 +269,7 @@ class _Pairing:
         failed = self.failed
         return (
             failed.program == later.program
+            and failed.name == later.name
             and failed.code == later.code
             and failed.runner == later.runner
             and (change.nothing or change.only_quietness)

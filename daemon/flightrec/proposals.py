@@ -1,0 +1,84 @@
+"""Did the error itself propose what was done then?"""
+
+import re
+
+from flightrec.attempt import Attempt, stands_in
+from flightrec.change import Change
+from flightrec.failure_kinds import K
+from flightrec.invocation import INFORMATION_WORDS
+
+
+def suggested(attempt: Attempt) -> bool:
+    """Something that the error's own text proposes was put in, and nothing of weight changed."""
+    if spelled_out(attempt):
+        return True
+    if attempt.later.asks_information or attempt.failed.asks_information:
+        return False
+    if not attempt.same_name:
+        return _another_command_suggested(attempt)
+    if not attempt.same_tool:
+        return _subcommand_suggested(attempt)
+    change = attempt.change
+    fresh = [w for w in (*change.added, *letters_added(change)) if w not in INFORMATION_WORDS]
+    if not any(_is_proposed_option(w, attempt) for w in fresh):
+        return False
+    return attempt.keeps(but=attempt.failure.named)
+
+
+def spelled_out(attempt: Attempt) -> bool:
+    """The error holds the very command that was run then, word for word."""
+    text, later = attempt.later_text, attempt.later
+    if not attempt.same_name or text == attempt.failed_text:
+        return False
+    if later.asks_information:
+        return attempt.failed.asks_information and stands_in(text, attempt.prose)
+    return len(later.words) > 1 and stands_in(text, attempt.prose)
+
+
+def _is_proposed_option(word: str, attempt: Attempt) -> bool:
+    if not word.startswith("-"):
+        return False
+    if stands_in(word, attempt.prose):
+        return True
+    # --allow-unrelated-histories after "unrelated histories": the option says what the error says
+    parts = [p for p in word.strip("-").split("-") if len(p) > 3]
+    lowered = attempt.prose.lower()
+    return len(parts) > 1 and sum(p in lowered for p in parts) >= len(parts) - 1
+
+
+def _subcommand_suggested(attempt: Attempt) -> bool:
+    """Another subcommand of the same tool, which the error proposes, on the same thing."""
+    failed, later = attempt.failed, attempt.later
+    if not attempt.change.added or not later.subcommand:
+        return False
+    if not stands_in(f"{later.program} {later.subcommand}", attempt.prose):
+        return False
+    if failed.operands:
+        return bool(attempt.kept_things)
+    rest = [w for w in later.words if w not in later.subcommand.split()]
+    return bool(rest) and all(stands_in(w, attempt.prose) for w in rest)
+
+
+def _another_command_suggested(attempt: Attempt) -> bool:
+    """Another tool, named with its first word by the error, on the same thing."""
+    later = attempt.later
+    if not later.words or attempt.failure.kind in (K.OTHER, K.USAGE):
+        return False
+    if stands_in(attempt.later_text, attempt.prose):
+        return True
+    return bool(attempt.kept_things) and stands_in(
+        f"{later.program} {later.words[0]}", attempt.prose
+    )
+
+
+def letters_added(change: Change) -> list[str]:
+    """Return the letters by which a cluster of short options grew (``-sS`` → ``-sSk``)."""
+    added = []
+    for after in change.added:
+        if not re.fullmatch(r"-[A-Za-z]{2,8}", after):
+            continue
+        before = next(
+            (w for w in change.removed if re.fullmatch(r"-[A-Za-z]{1,8}", w) and w[1] in after), ""
+        )
+        added += [f"-{letter}" for letter in after[1:] if letter not in before]
+    return added
