@@ -20,7 +20,8 @@ struct tool {
     struct program program;
     const char *name;
     char **argv;
-    bool is_root; /* what `flightrec run` was given, or a part of it: an agent may run below it */
+    bool is_given; /* to `flightrec run`: it is watched on a terminal too */
+    bool is_open;  /* an agent may run below it, whose commands are commands */
 };
 
 static struct environment environment;
@@ -110,15 +111,15 @@ static char **set_up_environment(const struct tool *tool, const uint8_t *run)
 {
     static char inside[] = AGENT_INSIDE "=1";
     char *assignments[] = {
-        tool->is_root ? NULL : path_assignment(),
-        run == NULL || tool->is_root ? NULL : parent_assignment(run),
-        run == NULL || tool->is_root ? NULL : inside,
+        tool->is_open ? NULL : path_assignment(),
+        run == NULL || tool->is_open ? NULL : parent_assignment(run),
+        run == NULL || tool->is_open ? NULL : inside,
         agent_depth_assignment(),
     };
 
     if (environment_copy(&environment) < 0)
         return environ;
-    if (run != NULL && !tool->is_root)
+    if (run != NULL && !tool->is_open)
         environment_restore_scripts(&environment);
     for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++)
         if (assignments[i] != NULL && environment_set(&environment, assignments[i]) < 0)
@@ -139,7 +140,7 @@ static const uint8_t *announce(const struct agent *agent, const struct tool *too
         .command_total = total,
         .parent = agent->parent,
         /* never into a substitution or a pipe that two streams share */
-        .may_hint = tool->is_root || !observe_is_merged(),
+        .may_hint = tool->is_given || !observe_is_merged(),
     };
 
     return report_start(agent, &command);
@@ -153,7 +154,7 @@ static _Noreturn void record(const struct agent *agent, const struct tool *tool)
         .path = tool->program.path,
         .argv = tool->argv,
         .envp = set_up_environment(tool, run),
-        .errors_only = !tool->is_root,
+        .errors_only = !tool->is_given,
         .kept = {report_fd(), -1},
     };
     struct report_end end;
@@ -190,13 +191,13 @@ int shim_main_as_program(char **argv)
         become_agent(&tool);
     if (!agent_find(&agent) || !is_worth_recording(&tool))
         become(&tool, set_up_environment(&tool, NULL));
-    tool.is_root = agent.parent != NULL && !agent.inside && is_runtime(tool.name);
+    tool.is_open = agent.parent != NULL && !agent.inside && is_runtime(tool.name);
     record(&agent, &tool);
 }
 
 int shim_main(int argc, char **argv)
 {
-    static struct tool tool = {.is_root = true};
+    static struct tool tool = {.is_given = true};
     struct agent agent;
 
     if (argc < 3) {

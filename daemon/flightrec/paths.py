@@ -70,7 +70,7 @@ class Paths:
 
     @property
     def breaker(self) -> Path:
-        """Its time is when a stand-in last waited for the daemon in vain: none waits for a while."""
+        """Its time is when a stand-in last waited in vain for the daemon: none does for a while."""
         return self.run / f"{self.host}.breaker"
 
     @property

@@ -91,9 +91,9 @@ def run(arguments: argparse.Namespace) -> int:
     if SESSION_VARIABLE in os.environ:
         _say("this is a recorded session already", quiet=arguments.quiet)
         return _become(words)
-    paths, command = find_paths(), find_command()
     with contextlib.ExitStack() as stack:
         try:
+            paths, command = find_paths(), find_command()
             connect(paths, autostart=True).close()
             names = _stand_ins(paths)
             session = stack.enter_context(
@@ -120,8 +120,15 @@ def _stand_ins(paths: Paths) -> frozenset[str]:
 
 def _agent_name(words: Sequence[str]) -> str:
     """Return who is running: ``codex``, also in ``npx codex`` and ``node /opt/codex.js``."""
-    named = [Path(word).name for word in words if not word.startswith("-")] or [words[0]]
-    return named[1] if named[0] in RUNTIMES and len(named) > 1 else named[0]
+    name = Path(words[0]).name
+    if name not in RUNTIMES:
+        return name
+    for word in words[1:]:
+        if word in ("-c", "-e"):
+            return name
+        if not word.startswith("-") and word not in ("run", "exec"):
+            return Path(word).name
+    return name
 
 
 # --- starting ------------------------------------------------------------------------------------
