@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass
 
+from flightrec.output import clean_output
 from flightrec.places import Places
 from flightrec.redact import Redactor, Safe
 from flightrec.wire import CommandFinished, CommandStarting, Source, TailSource, WordKind
@@ -85,7 +86,7 @@ def ingest(
         signal=finished.signal,
         pipestatus=tuple(finished.pipestatus),
         usec=finished.usec,
-        tail=redactor.redact_text(to_text(finished.tail), session),
+        tail=redactor.redact_text(_shown(finished), session),
         tail_source=finished.tail_source,
         tail_total=finished.tail_total,
         end_cwd=cwd
@@ -98,6 +99,11 @@ def ingest(
         tool_use_id=_optional(starting.tool_use_id, redactor, session),
         mine=place.mine,
     )
+
+
+def _shown(finished: CommandFinished) -> str:
+    """Return the tail as a terminal would have shown it."""
+    return clean_output(to_text(finished.tail), is_cut=finished.tail_total > len(finished.tail))
 
 
 def _optional(raw: bytes | None, redactor: Redactor, session: bytes) -> Safe | None:
