@@ -304,7 +304,7 @@ def test_reflect_says_what_each_step_did(cli: Cli) -> None:
 def test_stats_counts(cli: Cli) -> None:
     cli.teach()
     shown = cli("stats")
-    assert "6 commands of 3 sessions in 1 projects" in shown
+    assert "6 commands of 3 sessions in 1 project" in shown
     assert "3 (50.0 %): command not found 3" in shown
     [item] = cli.json("stats")
     assert item["failures"] == {"command not found": 3}

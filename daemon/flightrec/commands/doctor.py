@@ -18,7 +18,7 @@ from pathlib import Path
 from flightrec import __version__
 from flightrec.client import request
 from flightrec.commands.init import find_command, shell_code
-from flightrec.commands.terminal import colour, now_us, one_line, print_items
+from flightrec.commands.terminal import colour, now_us, one_line, plural, print_items
 from flightrec.config import Level, load_settings
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.exporter import plan
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_items([asdict(finding) for finding in findings])
     troubles = sum(finding.state is State.TROUBLE for finding in findings)
     if not arguments.json:
-        print(f"{troubles} troubles" if troubles else "Nothing is wrong.")
+        print(plural(troubles, "trouble") if troubles else "Nothing is wrong.")
     return ExitCode.TROUBLE if troubles else ExitCode.OK
 
 
@@ -276,7 +276,7 @@ def check_database(patient: Patient) -> Found:
     elif damaged:
         yield State.TROUBLE, f"{damaged} rows of {database} differ from their checksum", ""
     else:
-        yield State.OK, f"{runs} runs, no damage found", ""
+        yield State.OK, f"{plural(runs, 'run')}, no damage found", ""
     for path in sorted(patient.paths.state.glob("*.corrupt-*[0-9Z]")):
         yield State.NOTE, f"a damaged database is kept as {path}", "delete it when you like"
 
@@ -321,7 +321,7 @@ def check_memory_files(patient: Patient) -> Found:
             preview(file.location, file.edit)
         except FlightrecError as error:
             yield State.TROUBLE, str(error), ""
-    yield State.OK, f"{len(files)} are kept up to date", ""
+    yield State.OK, f"{plural(len(files), 'file')} to keep up to date", ""
 
 
 # --- the canary ------------------------------------------------------------------------------

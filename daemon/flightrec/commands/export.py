@@ -10,7 +10,7 @@ from pathlib import Path
 
 from flightrec.agent_files import AGENTS, Holds, find_targets, locate
 from flightrec.client import request
-from flightrec.commands.terminal import one_line, print_items
+from flightrec.commands.terminal import one_line, plural, print_items
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.export import EXPORTED, format_rule, why_not
 from flightrec.exporter import ExportRow, MemoryFile, choose, file_of, outside_of
@@ -167,7 +167,7 @@ def _write_one(file: MemoryFile, paths: Paths, opened: contextlib.ExitStack) -> 
         updates.append(update)
     row = file.row
     request(paths, "export_asked", path=str(row.path), agent=row.agent, project=row.project)
-    count = f"{len(file.rules)} rule{'' if len(file.rules) == 1 else 's'}"
+    count = plural(len(file.rules), "rule")
     state = "written" if updates else "nothing to change" if file.rules else "no rule is proved yet"
     print(f"{one_line(str(file.location.path))}: {count}, {state}; kept up to date from now on")
     return updates

@@ -6,7 +6,7 @@ from typing import Any
 
 from flightrec.client import request
 from flightrec.commands.log import find_session
-from flightrec.commands.terminal import ask, clock, now_us, one_line, parse_since
+from flightrec.commands.terminal import ask, clock, now_us, one_line, parse_since, plural
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.paths import find_paths
 from flightrec.store import Store
@@ -65,9 +65,5 @@ def _full_session(digits: str) -> str:
 def _count(found: dict[str, Any]) -> str:
     """Return ``3 commands, 1 rule``; files are damaged databases and old copies of exports."""
     names = {"runs": "command", "rules": "rule", "files": "old file"}
-    parts = [
-        f"{found[key]} {name}{'' if found[key] == 1 else 's'}"
-        for key, name in names.items()
-        if found.get(key)
-    ]
+    parts = [plural(found[key], name) for key, name in names.items() if found.get(key)]
     return ", ".join(parts) or "nothing"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from flightrec.client import request
-from flightrec.commands.terminal import clock, colour, iso, one_line, print_items
+from flightrec.commands.terminal import clock, colour, iso, one_line, plural, print_items
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.export import why_not
 from flightrec.exporter import outside_of
@@ -198,8 +198,8 @@ def _details(rule: Rule) -> Iterator[tuple[str, str]]:
     yield (
         "evidence",
         (
-            f"failed again in {rule.r} sessions, confirmed {rule.c} times,"
-            f" contradicted {rule.d} times, used {rule.used} times"
+            f"failed again in {plural(rule.r, 'session')}, confirmed {plural(rule.c, 'time')},"
+            f" contradicted {plural(rule.d, 'time')}, used {plural(rule.used, 'time')}"
         ),
     )
     yield "hinted", _where_hinted(rule)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flightrec.commands.rules import show_line
-from flightrec.commands.terminal import colour, now_us, one_line, parse_since, print_items
+from flightrec.commands.terminal import colour, now_us, one_line, parse_since, plural, print_items
 from flightrec.errors import ExitCode
 from flightrec.paths import find_paths
 from flightrec.rulebook import Rulebook
@@ -102,7 +102,7 @@ def describe(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if figures["programs"]:
         yield "programs", _top(figures["programs"]).removeprefix(": ")
     shown = sum(figures["hints"].values())
-    yield "hints", f"{shown} shown, {figures['prevented']} failures prevented"
+    yield "hints", f"{shown} shown, {plural(figures['prevented'], 'failure')} prevented"
     rules = ", ".join(f"{count} {status}" for status, count in figures["rules"].items())
     yield "rules", rules or "none"
 

@@ -39,6 +39,11 @@ def one_line(text: str, limit: int = 10_000) -> str:
     return shown if len(shown) <= limit else shown[: max(0, limit - 1)] + "…"
 
 
+def plural(number: int, noun: str) -> str:
+    """Return ``1 rule``, ``2 rules``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def ask(question: str, *, yes: bool) -> bool:
     """Ask the person; ``yes`` is the answer that was given on the command line.
 
