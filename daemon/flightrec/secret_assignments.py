@@ -6,6 +6,7 @@ shell is plain; ``token: x`` may be a remark, so there the value must look drawn
 
 import re
 
+from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_names import (
     Spans,
     Trust,
@@ -25,7 +26,7 @@ NAME_GATES = (
 JUDGED_MAX = 200
 """So much of a value is read before it is known to be a secret, as names may follow in it."""
 
-_ASSIGNED = re.compile(
+_ASSIGNED = lazy_pattern(
     r"(?<![\w.\-])(?P<name>[\w.\-]{2,120}+)"
     r"(?:(?:\\{0,3}[\"']|%22)?[\]}]?(?P<space>[ \t]{0,12})"
     r"(?P<sep>=>|:=|={1,3}|:(?!:|//)|%3[ADad])(?P<gap>[ \t]{0,8})"
@@ -34,16 +35,18 @@ _ASSIGNED = re.compile(
 )
 _CALLED = frozenset(["(", "["])
 _AFTER_CLOSING = frozenset(["", " ", "\n", "\t", "\r", ";", ",", ")", "|"])
-_IN_DOUBLE = re.compile(r'(?:[^"\\\n]|\\.){0,4000}+')
-_IN_SINGLE = re.compile(r"(?:[^'\\\n]|\\.){0,4000}+")
-_BARE = re.compile(r"(?:[^\s\"'`,;&|<>(){}\[\]]|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,4000}+")
-_BARE_IN_QUERY = re.compile(r"[^\s\"'`&;|<>]{1,4000}")
-_LINE = re.compile(r"[^\n]{1,4000}")
-_PARTED = re.compile(r"[\s\"']")
-_LINE_START = re.compile(r"[\s>+*#$-]{0,40}(?:(?:export|set|ENV|ARG|declare -x)\s{1,4})?\Z")
-_ENDED = re.compile(r"[ \t]{0,8}(?:[,;)\]}\"'#]|//|\r?\n|\Z)")
-_PHRASE = re.compile(r"[A-Z][A-Za-z']{0,40}(?: [A-Za-z']{1,40}){1,40}[.!?]?\Z")
-_SENTENCE = re.compile(r"[A-Za-z']{1,40}(?:[ ,]{1,2}(?:[A-Za-z']{1,40}|[0-9]{1,3})){3,40}[.!?]?\Z")
+_IN_DOUBLE = lazy_pattern(r'(?:[^"\\\n]|\\.){0,4000}+')
+_IN_SINGLE = lazy_pattern(r"(?:[^'\\\n]|\\.){0,4000}+")
+_BARE = lazy_pattern(r"(?:[^\s\"'`,;&|<>(){}\[\]]|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,4000}+")
+_BARE_IN_QUERY = lazy_pattern(r"[^\s\"'`&;|<>]{1,4000}")
+_LINE = lazy_pattern(r"[^\n]{1,4000}")
+_PARTED = lazy_pattern(r"[\s\"']")
+_LINE_START = lazy_pattern(r"[\s>+*#$-]{0,40}(?:(?:export|set|ENV|ARG|declare -x)\s{1,4})?\Z")
+_ENDED = lazy_pattern(r"[ \t]{0,8}(?:[,;)\]}\"'#]|//|\r?\n|\Z)")
+_PHRASE = lazy_pattern(r"[A-Z][A-Za-z']{0,40}(?: [A-Za-z']{1,40}){1,40}[.!?]?\Z")
+_SENTENCE = lazy_pattern(
+    r"[A-Za-z']{1,40}(?:[ ,]{1,2}(?:[A-Za-z']{1,40}|[0-9]{1,3})){3,40}[.!?]?\Z"
+)
 
 
 def find_assignments(text: str) -> Spans:
@@ -141,18 +144,18 @@ def _stands_alone(value: str, name: str) -> bool:
     return not plain or (("pass" in name or "pwd" in name) and value.isalnum())
 
 
-_CAMEL = re.compile(r"[A-Z]?[a-z]{1,40}(?:[A-Z][a-z]{1,40}){0,8}\Z|[A-Z]{1,80}\Z")
+_CAMEL = lazy_pattern(r"[A-Z]?[a-z]{1,40}(?:[A-Z][a-z]{1,40}){0,8}\Z|[A-Z]{1,80}\Z")
 
 
-_MARKUP = re.compile(r"<(?P<name>[\w:.-]{2,64})(?:\s[^<>]{0,200})?>(?P<value>[^<>\n]{1,2000})</")
-_PAIRED = re.compile(
+_MARKUP = lazy_pattern(r"<(?P<name>[\w:.-]{2,64})(?:\s[^<>]{0,200})?>(?P<value>[^<>\n]{1,2000})</")
+_PAIRED = lazy_pattern(
     r"(?i)(?<!\w)\w{0,20}?(?:name|key)\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}\\{0,3}[\"']?"
     r"(?P<name>[\w.\-]{2,80})\\{0,3}[\"']?\s{0,3}[,;]?\s{0,60}"
     r"\\{0,3}[\"']?\w{0,20}?value\\{0,3}[\"']?\s{0,3}[:=]\s{0,3}"
     r"(?:\\{0,3}\"(?P<double>[^\"\n]{1,4000}?)\\{0,3}\"|'(?P<single>[^'\n]{1,4000})'"
     r"|(?P<value>[^\s\"',;{}<>\[\]]{1,4000}))"
 )
-_NETRC = re.compile(
+_NETRC = lazy_pattern(
     r"\b(?:login|user|account)\s{1,8}\S{1,100}\s{1,8}password\s{1,8}[\"']?(?P<value>[^\s\"']{1,400})"
 )
 
@@ -178,18 +181,18 @@ def find_netrc(text: str) -> Spans:
             yield *match.span("value"), "pass"
 
 
-_STATED = re.compile(
+_STATED = lazy_pattern(
     r"(?i)\b(?P<name>pass(?:word|wd|phrase|code)|(?:api|access|root|auth|bearer|personal|admin"
     r"|session|join|bot|refresh|registration)[ -](?:key|token)|(?:client|app|shared)[ -]secret"
     r"|(?:private|secret|unseal|recovery|encryption|license|master)[ -]key|token)\b"
     r"(?P<between>[^\n:=]{0,60})(?:\bis\b:?|:|=)\s{1,3}[\"'`]?(?P<value>[^\s\"'`]{8,400})"
 )
-_NO_STATEMENT = re.compile(
+_NO_STATEMENT = lazy_pattern(
     r"(?i)\b(?:fingerprint|public|ids?|file|files|path|hash|digest|sha\d*|md5|checksum|url|type|name"
     r"|line|column|position|expire[sd]?|policy|length|count)\b"
 )
-_NO_STATED = re.compile(r"SHA256:|MD5:|\w\(|\w\[|://")
-_SYMBOL = re.compile(r"[!#$%&*+?@^_~|<>(){}\[\];,/=]")
+_NO_STATED = lazy_pattern(r"SHA256:|MD5:|\w\(|\w\[|://")
+_SYMBOL = lazy_pattern(r"[!#$%&*+?@^_~|<>(){}\[\];,/=]")
 
 
 def find_stated(text: str) -> Spans:
@@ -206,13 +209,13 @@ def find_stated(text: str) -> Spans:
             yield start, start + len(value), match["name"].lower().replace(" ", "-")
 
 
-_SECRET_DATA = re.compile(r"(?m)^(?P<indent>[ \t]{0,20})(?:stringData|data):[ \t]{0,8}\r?\n")
-_DATA_LINE = re.compile(
+_SECRET_DATA = lazy_pattern(r"(?m)^(?P<indent>[ \t]{0,20})(?:stringData|data):[ \t]{0,8}\r?\n")
+_DATA_LINE = lazy_pattern(
     r"(?P<indent>[ \t]{1,40})[\w.\-/]{1,128}:[ \t]{1,8}[\"']?"
     r"(?P<value>[^\s\"'|>][^\n\"']{0,4000})[^\n]{0,2}\n?"
 )
-_SECRET_JSON = re.compile(r"\"(?:stringData|data)\":\s{0,4}\{(?P<data>[^{}]{1,12000})\}")
-_JSON_VALUE = re.compile(r":\s{0,4}\"(?P<value>[^\"\n]{1,4000})\"")
+_SECRET_JSON = lazy_pattern(r"\"(?:stringData|data)\":\s{0,4}\{(?P<data>[^{}]{1,12000})\}")
+_JSON_VALUE = lazy_pattern(r":\s{0,4}\"(?P<value>[^\"\n]{1,4000})\"")
 
 
 def find_manifest_data(text: str) -> Spans:

@@ -6,11 +6,11 @@ quotes, substitutions and here-documents are read the same way, three levels dee
 """
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from flightrec.command_line import CommandLine, Redirection, SimpleCommand, Word
+from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_assignments import NAME_GATES
 from flightrec.secret_names import (
     Trust,
@@ -97,8 +97,8 @@ def _producers(line: CommandLine, index: int) -> Sequence[SimpleCommand]:
 
 # --- is there anything to look for? ----------------------------------------------------------
 
-_TOKENS = re.compile(r"[\w.+-]{2,64}")
-_SECRET_OPTION = re.compile(
+_TOKENS = lazy_pattern(r"[\w.+-]{2,64}")
+_SECRET_OPTION = lazy_pattern(
     r"(?i)(?:\A|\s)[-+/]{1,2}[\w.-]{0,40}?"
     r"(?:pass|pw|psk|pin|puk|secret|token|key|auth|cred|otp|jwt|pat|bearer|cookie|mnemonic|code|login)"
 )
@@ -152,7 +152,7 @@ class _Arguments(NamedTuple):
 WORD_CLUSTER_MAX = 4
 """``-erP`` may be three options, ``-host`` rather is one."""
 
-_LONG_WORD = re.compile(r"-[A-Za-z]{4,}\Z")
+_LONG_WORD = lazy_pattern(r"-[A-Za-z]{4,}\Z")
 
 
 def _sort_out(arguments: Sequence[Word], options: dict[str, str], *, stop: bool) -> _Arguments:
@@ -213,7 +213,7 @@ def _names_secret(name: str) -> bool:
     return named is not None and named.trust is Trust.SURE
 
 
-_CODE_OPTION = re.compile(r"(?:pin|puk|otp|mfa|2fa)(?:[-_]?code)?\Z")
+_CODE_OPTION = lazy_pattern(r"(?:pin|puk|otp|mfa|2fa)(?:[-_]?code)?\Z")
 _REMARKS = words("""
     a an and argument arguments aren't as at be but by can doesn't does for from has have if in is
     isn't it may must of on option options or parameter parameters so switch than that the then
@@ -351,8 +351,8 @@ def _whole_secret(word: Word) -> _Secrets:
         yield _rest(word, 0, "pass", "program")
 
 
-_SLASHED = re.compile(r"[\w\"$#]{1,64}/([^@\s/]{1,128})(?:@.{0,200})?\Z")
-_ENDING = re.compile(r"\.\w{2,4}\Z")
+_SLASHED = lazy_pattern(r"[\w\"$#]{1,64}/([^@\s/]{1,128})(?:@.{0,200})?\Z")
+_ENDING = lazy_pattern(r"\.\w{2,4}\Z")
 
 
 def _formed_secret(word: Word, form: str) -> _Secrets:
@@ -366,14 +366,14 @@ def _formed_secret(word: Word, form: str) -> _Secrets:
         yield from _half_secret(word, 0, form)
 
 
-_TARGET = re.compile(r"(?:[\w.-]{1,64}[/\\])?([\w.$-]{1,64}):(.{3,256})@([\w.\[\]:-]{2,128})\Z")
+_TARGET = lazy_pattern(r"(?:[\w.-]{1,64}[/\\])?([\w.$-]{1,64}):(.{3,256})@([\w.\[\]:-]{2,128})\Z")
 _NO_USERS = words("""
     acct arn bitbucket bun catalog crate data deno docker file flake git github gitlab gs http https
     image jdbc jsr link mailto nix node npm oci path pkg s3 sha256 sip sips ssh tel type urn
     workspace xmpp
 """)
-_VERSION = re.compile(r"v?[0-9]{1,4}(?:\.[\w-]{1,12}){0,4}\Z")
-_MIXED = re.compile(r"[^A-Za-z]|[a-z][A-Z].{0,256}[a-z][A-Z]")
+_VERSION = lazy_pattern(r"v?[0-9]{1,4}(?:\.[\w-]{1,12}){0,4}\Z")
+_MIXED = lazy_pattern(r"[^A-Za-z]|[a-z][A-Z].{0,256}[a-z][A-Z]")
 
 
 def _target_secret(word: Word) -> _Secrets:
@@ -404,12 +404,12 @@ def _secrets_of_any_program(segment: SimpleCommand, arguments: _Arguments) -> _S
     yield from _spoken_secrets(segment.words[segment.wrappers :])
 
 
-_RUNS_NEXT = re.compile(r"-[a-z]{0,4}c\Z|[^-]")
+_RUNS_NEXT = lazy_pattern(r"-[a-z]{0,4}c\Z|[^-]")
 """What stands before a line that is run: ``-c``, a host; and not before ``-e "NAME=a b"``."""
 
-_ASSIGNMENT = re.compile(r"(?P<name>[\w-][\w.\-\[\]]{1,120})\+?=")
-_MORE_NAMES = re.compile(r"[,;&?]\s?[\w.-]{1,64}=")
-_CODE_VALUE = re.compile(r"[\w.]{1,80}[(\[]|[(\[]|[\w.]{1,80}[,)]\Z")
+_ASSIGNMENT = lazy_pattern(r"(?P<name>[\w-][\w.\-\[\]]{1,120})\+?=")
+_MORE_NAMES = lazy_pattern(r"[,;&?]\s?[\w.-]{1,64}=")
+_CODE_VALUE = lazy_pattern(r"[\w.]{1,80}[(\[]|[(\[]|[\w.]{1,80}[,)]\Z")
 
 
 def _assigned_secret(word: Word) -> _Secrets:
@@ -420,13 +420,13 @@ def _assigned_secret(word: Word) -> _Secrets:
     value = word.text[match.end() :]
     if is_harmless(value, named.kind) or _MORE_NAMES.search(value):
         return
-    code = not word.quoted and (is_code(value) or _CODE_VALUE.match(value))
+    code = is_code(value) or (not word.quoted and _CODE_VALUE.match(value))
     if looks_random(value) or (named.trust is Trust.SURE and not code):
         yield _rest(word, match.end(), named.kind, "assignment")
 
 
 _USER_OPTIONS = frozenset(["-u", "-U", "--user", "--username", "--login", "--email"])
-_PORT_OR_NAME = re.compile(r"(?:[\d.,:\[\]*-]{1,80}|[A-Za-z_-]{1,80})\Z")
+_PORT_OR_NAME = lazy_pattern(r"(?:[\d.,:\[\]*-]{1,80}|[A-Za-z_-]{1,80})\Z")
 
 
 def _login_secret(values: Sequence[_Value]) -> _Secrets:
@@ -456,8 +456,8 @@ def _spoken_secrets(spoken: Sequence[Word]) -> _Secrets:
         setting = setting or word.text in _SETTERS
 
 
-_SETTING = re.compile(r"[\w./:@-]{2,160}\Z")
-_COMPOSED = re.compile(r"[_.:-]|[a-z][A-Z]")
+_SETTING = lazy_pattern(r"[\w./:@-]{2,160}\Z")
+_COMPOSED = lazy_pattern(r"[_.:-]|[a-z][A-Z]")
 _PLAIN_SETTINGS = frozenset(["password", "requirepass", "psk"])
 
 
@@ -476,8 +476,8 @@ def _setting_kind(name: str, value: str) -> str:
 
 _HERE = frozenset(["<<<", "<<", "<<-"])
 _PRODUCERS = frozenset(["echo", "printf", "print", "yes"])
-_SWITCHES = re.compile(r"-[A-Za-z]{1,4}\Z")
-_STDIN_OPTION = re.compile(
+_SWITCHES = lazy_pattern(r"-[A-Za-z]{1,4}\Z")
+_STDIN_OPTION = lazy_pattern(
     r"--(?:[a-z-]{0,20}(?:password|passphrase|passwd|pass|token|secret|key|pin)-(?:from-)?stdin"
     r"|stdin-[a-z-]{0,20}(?:password|passphrase|token|secret|pass)|with-token|password-from-stdin)\Z"
 )
@@ -514,7 +514,7 @@ def _fed_secret(text: str, form: str) -> int | None:
 
 # --- from words to the text ------------------------------------------------------------------
 
-_OPENING = re.compile(r"\$\(|<\(|\$?['\"]|`")
+_OPENING = lazy_pattern(r"\$\(|<\(|\$?['\"]|`")
 
 
 class _Reader:

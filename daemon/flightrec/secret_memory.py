@@ -6,11 +6,11 @@ is ever written anywhere; it is bounded in number and size and ends with the pro
 
 import base64
 import json
-import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
+from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_names import MARK, is_example
 
 SESSIONS_MAX = 256
@@ -23,8 +23,8 @@ _WHOLE_MIN = 12
 """From here on, a secret is looked for inside words too, and where a text cut it in two."""
 
 _CUT_MIN = 8
-_ESCAPE = re.compile(r"\\(.)")
-_QUOTES = re.compile(r"['\"]")
+_ESCAPE = lazy_pattern(r"\\(.)")
+_QUOTES = lazy_pattern(r"['\"]")
 
 
 class SecretMemory:

@@ -8,9 +8,10 @@ something else (``PASSWORD_FILE``, ``TOKEN_TTL``) or one before it does (``MAX_T
 
 import enum
 import functools
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
+
+from flightrec.lazy_pattern import lazy_pattern
 
 MARK = "‹secret:"
 """How every placeholder begins."""
@@ -78,7 +79,7 @@ _ENDINGS = (
 
 _ENGLISH = words("""
     allpass bandpass bypass compass encompass fastpass highpass keepass lastpass lowpass multipass
-    onepass overpass proxypass surpass trespass twopass underpass
+    nopasswd onepass overpass proxypass surpass trespass twopass underpass
 """)
 """Words that end like a password and are none."""
 
@@ -88,7 +89,7 @@ _KEY_OF = words("""
 """)
 """``<one of these> key`` is a secret; any other key is one only if it looks random."""
 
-_JOINED_KEY = re.compile(
+_JOINED_KEY = lazy_pattern(
     r"(?:access|account|admin|api|app|auth|client|consumer|encryption|license|master|private|"
     r"secret|service|session|shared|storage|subscription)keys?\Z"
 )
@@ -122,12 +123,12 @@ _STILL_A_PASSWORD = words("new next host cache final end last get root")
 _DERIVED = words("hash digest base prod dev staging test live")
 """Words that leave what stands before them as it is: ``PASSWORD_HASH``, ``SECRET_KEY_BASE``."""
 
-_PARTS = re.compile(r"[A-Z]{1,64}(?![a-z])|[A-Z]?[a-z]{1,64}")
-_SOURCE = re.compile(
+_PARTS = lazy_pattern(r"[A-Z]{1,64}(?![a-z])|[A-Z]?[a-z]{1,64}")
+_SOURCE = lazy_pattern(
     r"\.(?:c|h|cc|cpp|hpp|cs|go|rs|py|pyi|js|jsx|ts|tsx|mjs|java|kt|rb|php|sh|lua|pl|pm|swift|scala"
     r"|md|rst|txt|json|ya?ml|toml|html?|css|sql|log|conf|cfg|ini|so|o|a|jar|class|lock)\Z"
 )
-_OPTION = re.compile(r"\A[-+/]{1,2}(?:[DPX](?=[A-Za-z]{2}))?")
+_OPTION = lazy_pattern(r"\A[-+/]{1,2}(?:[DPX](?=[A-Za-z]{2}))?")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -177,7 +178,7 @@ def _vetoed(parts: list[str], index: int, named: Named) -> bool:
     return bool(before)
 
 
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     r"\$(?!(?:y|gy|apr1|sha1|argon2\w{0,2}|scrypt|pbkdf2[\w-]{0,20})\$)"  # a hash, no expansion
     r"(?:[A-Za-z_{(\[]|[0-9@*#?!]?\Z)"
     r"|`|%[sdrvqf]\Z|%\(\w{1,40}\)s|\{\d?\}|%[A-Za-z_]\w{0,64}%|\{\{|\{[A-Za-z_$][\w.\[\]]{0,64}\}|<[^<>]{0,80}>?\Z"
@@ -190,7 +191,7 @@ _REFERENCE = re.compile(
 )
 """A pointer to where a value is kept, or a mask over it."""
 
-_EXPRESSION = re.compile(r"\.[*+]|\\[wdbsWDS]|\(\?|\[\^|\[[aA0]-[zZ9]|\{[0-9]{1,4},[0-9]{0,4}\}")
+_EXPRESSION = lazy_pattern(r"\.[*+]|\\[wdbsWDS]|\(\?|\[\^|\[[aA0]-[zZ9]|\{[0-9]{1,4},[0-9]{0,4}\}")
 """What only a regular expression holds."""
 
 _EXAMPLE = words("""
@@ -215,24 +216,24 @@ _NOTHING = words("""
     str string this true type undefined unknown unset uuid valid void was wrong y yes
 """)
 
-_LETTERS = re.compile(r"[A-Za-z]{1,64}")
-_PLAIN = re.compile(r"[A-Za-z_ .:/\-]{1,80}\Z")
-_FILE = re.compile(
+_LETTERS = lazy_pattern(r"[A-Za-z]{1,64}")
+_PLAIN = lazy_pattern(r"[A-Za-z_ .:/\-]{1,80}\Z")
+_FILE = lazy_pattern(
     r"[\w.~@+-]{1,128}\.(?:pem|key|pub|crt|cer|der|p12|pfx|jks|json|ya?ml|toml|ini|conf|cfg|txt"
     r"|env|gpg|asc|age|kdbx|keytab|py|js|ts|go|rb|rs|sh|php|java|html?|md|csv|log|lst|dic|enc)\Z"
 )
-_ROOTED = re.compile(
+_ROOTED = lazy_pattern(
     r"\.{0,2}/(?:[a-z][a-z0-9_.-]{1,20}|Users|Volumes|Library)?(?:/|\Z)|~\w{0,32}/|[A-Z]:[/\\]"
 )
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@~+%{}$-]{0,128}(?:[/\\][\w.@~+%{}$ -]{0,128}){1,32}\Z")
-_CODE = re.compile(
+_PATH = lazy_pattern(r"(?:[A-Za-z]:)?[\w.@~+%{}$-]{0,128}(?:[/\\][\w.@~+%{}$ -]{0,128}){1,32}\Z")
+_CODE = lazy_pattern(
     r"(?:os|process|import|env|self|this|config|cfg|settings|secrets|vars?|local|data|module|args"
     r"|opts?|options|params|props|ctx|context|req|request|res|response|event|state|user|app|cls"
     r"|credentials|creds|auth|each|inputs|steps|matrix|github|values)[?!]?"
     r"(?:\.[A-Za-z_][\w?!]{0,64}|\[){1,8}"
 )
 
-_ATTRIBUTE = re.compile(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,5}\Z")
+_ATTRIBUTE = lazy_pattern(r"[A-Za-z_]\w{0,40}(?:\.[A-Za-z_]\w{0,40}){1,5}\Z")
 
 
 _LOOK_MAX = 256
@@ -278,7 +279,7 @@ def is_code(value: str) -> bool:
     return _ATTRIBUTE.match(value) is not None and classify_name(value) is not None
 
 
-_WORDY = re.compile(
+_WORDY = lazy_pattern(
     r"(?:v?[0-9]{1,8}(?:[.\-_:/][0-9]{1,8}){0,8}"  # a version, a date, an address
     r"|[0-9]{0,4}[A-Za-z]?[a-z]{0,64}[0-9]{0,4}"  # hunter42, Node18, 2fa
     r"|[A-Za-z0-9]{1,12}(?:[-_.:/,+][0-9]{0,2}[A-Za-z]{0,24}[0-9]{0,3}){1,16}"
@@ -286,8 +287,8 @@ _WORDY = re.compile(
     r"|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
     r")\Z"
 )
-_NO_TOKEN = re.compile(r"[\s\"'`(){}<>]")
-_TURNS = re.compile(r"[0-9](?=[^0-9])|[^0-9](?=[0-9])|[a-z](?=[A-Z])")
+_NO_TOKEN = lazy_pattern(r"[\s\"'`(){}<>]")
+_TURNS = lazy_pattern(r"[0-9](?=[^0-9])|[^0-9](?=[0-9])|[a-z](?=[A-Z])")
 
 
 def looks_random(value: str) -> bool:

@@ -1,23 +1,25 @@
 """Private keys in armour, also where the text begins or stops in the middle of one."""
 
-import re
 from collections.abc import Iterator
 
+from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_names import Spans
 
-_MARKER = re.compile(r"-----(?P<edge>BEGIN|END) (?P<label>[A-Z0-9 ]{1,60})-----")
+_MARKER = lazy_pattern(r"-----(?P<edge>BEGIN|END) (?P<label>[A-Z0-9 ]{1,60})-----")
 _PRIVATE = "PRIVATE KEY"
-_BREAK = re.compile(r"(?:\r?\n|\\r|\\n){1,2}")
+_BREAK = lazy_pattern(r"(?:\r?\n|\\r|\\n){1,2}")
 _MARGIN = " \t>|+\"',"
 """What output, quotations and source code put around the lines of a key."""
 
-_KEY_LINE = re.compile(
+_KEY_LINE = lazy_pattern(
     r"(?:[A-Za-z0-9+/]{16,400}={0,3}|=[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{0,80}={0,3}"
     r"|(?:Proc-Type|DEK-Info|Comment|Version|Hash|Charset):.{0,120})\Z"
 )
-_KEY_BODY = re.compile(r"[A-Za-z0-9+/]{16}")
-_PUTTY = re.compile(r"Private-Lines:[ \t]{0,4}[0-9]{1,3}((?:\s{1,4}[A-Za-z0-9+/=]{1,80}){1,100}+)")
-_PUTTY_MAC = re.compile(r"Private-(?:MAC|Hash):[ \t]{0,4}([0-9a-f]{16,128})")
+_KEY_BODY = lazy_pattern(r"[A-Za-z0-9+/]{16}")
+_PUTTY = lazy_pattern(
+    r"Private-Lines:[ \t]{0,4}[0-9]{1,3}((?:\s{1,4}[A-Za-z0-9+/=]{1,80}){1,100}+)"
+)
+_PUTTY_MAC = lazy_pattern(r"Private-(?:MAC|Hash):[ \t]{0,4}([0-9a-f]{16,128})")
 
 
 def find_private_keys(text: str) -> Spans:

@@ -1,22 +1,22 @@
 """The table of programs, taken apart: which rows hold for a command and where its secrets stand."""
 
 import functools
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from flightrec.command_line import SimpleCommand, Word
+from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_tables import LAUNCHERS, PROGRAMS
 
 SILENT = frozenset(["!", "_"])
 """Forms of options that tell no secret."""
 
-OPTION = re.compile(
+OPTION = lazy_pattern(
     r"-{1,2}\w[\w.-]{0,80}|\+{1,2}[a-z][a-z-]{0,40}(?=[=:]|\Z)|/[A-Za-z][\w-]{0,40}(?=[=:])"
 )
 """The name of an option, also where ``=`` or a value follows."""
 
-CLUSTER = re.compile(r"-[A-Za-z]{2,5}\Z")
+CLUSTER = lazy_pattern(r"-[A-Za-z]{2,5}\Z")
 """Perhaps several short options in one word: ``-sSu``."""
 
 
@@ -44,7 +44,7 @@ class Command(NamedTuple):
 
 
 _FORMS = frozenset(".:%,/=>~!_")
-_NO_OPTION = re.compile(r"-?[0-9]{1,2}[?:]?\Z|[:@/=]\Z|<:?\Z|--\Z")
+_NO_OPTION = lazy_pattern(r"-?[0-9]{1,2}[?:]?\Z|[:@/=]\Z|<:?\Z|--\Z")
 
 
 @functools.cache

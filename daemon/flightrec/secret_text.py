@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_assignments import (
     NAME_GATES,
     find_assignments,
@@ -46,17 +47,17 @@ def find_in_text(text: str) -> list[Finding]:
 
 # --- tokens of vendors -----------------------------------------------------------------------
 
-_RUN = re.compile(r"[A-Za-z0-9_+=~%-]{14}")
+_RUN = lazy_pattern(r"[A-Za-z0-9_+=~%-]{14}")
 """Every token holds one, except those in the URLs of some hooks; most command lines do not."""
 
-_PLAIN_WORD = re.compile(r"[a-z_./:-]{1,16384}\Z")
-_LONG_WORD = re.compile(r"[^\s\"'<>(){},;]{14,16384}")
+_PLAIN_WORD = lazy_pattern(r"[a-z_./:-]{1,16384}\Z")
+_LONG_WORD = lazy_pattern(r"[^\s\"'<>(){},;]{14,16384}")
 _LEFT = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f][0-9A-Fa-f]))"
 _RIGHT = r"(?![A-Za-z0-9_])"
-_REST = re.compile(r"[A-Za-z0-9_=-]{1,16384}")
+_REST = lazy_pattern(r"[A-Za-z0-9_=-]{1,16384}")
 """Of a token that is longer than its maker's tokens are known to be."""
 
-_MASKED = re.compile(r"[xX*.]{6}|EXAMPLE")
+_MASKED = lazy_pattern(r"[xX*.]{6}|EXAMPLE")
 
 _LITERALS = tuple(
     (literal, index) for index, vendor in enumerate(VENDORS) for literal in vendor.literals.split()
@@ -87,12 +88,12 @@ def _vendor_pattern(index: int) -> re.Pattern[str]:
 
 # --- URLs and connection strings -------------------------------------------------------------
 
-_URL = re.compile(r"://([^\s'\"`<>|]{1,1024})")
-_PATH_START = re.compile(r"[/?#]")
+_URL = lazy_pattern(r"://([^\s'\"`<>|]{1,1024})")
+_PATH_START = lazy_pattern(r"[/?#]")
 _NO_PASSWORDS = ("", "x-oauth-basic")
 """With these the user is the token."""
 
-_PORT = re.compile(r"(?:[0-9]{1,5}|port|PORT)(?:[/?#]|\Z)|//")
+_PORT = lazy_pattern(r"(?:[0-9]{1,5}|port|PORT)(?:[/?#]|\Z)|//")
 
 
 def _url_passwords(text: str) -> Spans:
@@ -120,15 +121,15 @@ def _userinfo_secret(rest: str) -> tuple[int, int] | None:
 
 # --- headers and cookies ---------------------------------------------------------------------
 
-_AUTHORIZATION = re.compile(
+_AUTHORIZATION = lazy_pattern(
     r"(?i)(?P<before>[\"'])?(?<![a-z])(?:proxy-)?authorization(?:\\{0,3}[\"'])?\s{0,2}"
     r"(?:=>|[:=,])\s{0,2}"
     r"(?P<quote>\\{0,3}[\"'])?(?P<value>[^\r\n]{1,4000})"
 )
-_SCHEME = re.compile(r"\s{0,2}([A-Za-z][\w-]{1,24})\s{1,3}(?=\S)")
+_SCHEME = lazy_pattern(r"\s{0,2}([A-Za-z][\w-]{1,24})\s{1,3}(?=\S)")
 _MANY_PARTS = frozenset(["digest", "oauth", "hawk", "signature", "aws4-hmac-sha256", "scram"])
-_CREDENTIAL = re.compile(r"\s{0,2}([^\s\"'`\\,;]{1,4000})")
-_BEARER = re.compile(r"(?i)\bbearer['\"]?[ \t:=]{1,3}['\"]?([A-Za-z0-9._~+/=-]{8,4000})")
+_CREDENTIAL = lazy_pattern(r"\s{0,2}([^\s\"'`\\,;]{1,4000})")
+_BEARER = lazy_pattern(r"(?i)\bbearer['\"]?[ \t:=]{1,3}['\"]?([A-Za-z0-9._~+/=-]{8,4000})")
 
 
 def _authorizations(text: str) -> Spans:
@@ -159,8 +160,8 @@ def _bearer_tokens(text: str) -> Spans:
             yield *match.span(1), "token"
 
 
-_COOKIE_HEADER = re.compile(r"(?i)\bcookies?[\"']?\s{0,2}[:=]\s{0,2}[\"']?([^\r\n\"']{3,4000})")
-_COOKIE = re.compile(r"([\w.\-\[\]]{1,80}+)=([^;\s\"',]{1,4000})")
+_COOKIE_HEADER = lazy_pattern(r"(?i)\bcookies?[\"']?\s{0,2}[:=]\s{0,2}[\"']?([^\r\n\"']{3,4000})")
+_COOKIE = lazy_pattern(r"([\w.\-\[\]]{1,80}+)=([^;\s\"',]{1,4000})")
 _COOKIE_ATTRIBUTES = frozenset(
     ["path", "domain", "expires", "max-age", "samesite", "version", "priority", "comment"]
 )
@@ -248,6 +249,7 @@ _SERVERS = _forms(
     _REDIS_SETTING,
     r"(?i)\bACL\s{1,4}SETUSER\s[^\n>]{1,100}>(\S{1,400})",
     _REDIS_AUTH,
+    r"(?i)\bauth\s{1,4}([^\s\"']{1,400})[\"']?\s{0,4}\|\s{0,4}\S{0,80}(?:redis|valkey|keydb)-cli",
     _EXPECT,
 )
 _PGPASS = _forms(

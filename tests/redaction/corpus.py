@@ -56,11 +56,12 @@ def negatives(seed: int = 1) -> Iterator[str]:
         yield fill(template, random.Random(f"{seed}/{index}/{template}")).text  # noqa: S311 - as above
 
 
-def vendor_tokens(seed: int = 1) -> Iterator[tuple[str, str]]:
+def vendor_tokens(seed: int = 1) -> Iterator[tuple[str, Sample]]:
     """Yield a maker's name and one of its tokens."""
     for index, line in enumerate(_templates("vendors.txt")):
         name, shape = line.split(maxsplit=1)
-        yield name, fill(shape, random.Random(f"{seed}/{index}")).text  # noqa: S311 - as above
+        marked = shape if "⟦" in shape else f"⟦{shape}⟧"
+        yield name, fill(marked, random.Random(f"{seed}/{index}"))  # noqa: S311 - as above
 
 
 def fill(template: str, draw: random.Random) -> Sample:
@@ -71,7 +72,7 @@ def fill(template: str, draw: random.Random) -> Sample:
 
 
 def leaked(secret: str, text: str) -> bool:
-    """Tell whether eight characters in a row of a secret, or all of a shorter one, are in a text."""
+    """Tell whether eight characters in a row of a secret, or a shorter one, are in a text."""
     for line in secret.splitlines():
         width = min(8, len(line))
         if any(line[i : i + width] in text for i in range(len(line) - width + 1)):
@@ -124,7 +125,7 @@ def _phrase(draw: random.Random) -> str:
     return f"{' '.join(draw.sample(_MNEMONIC, 3))} {_characters(_ALNUM, 10, draw)}"
 
 
-_SPECIAL = {
+_SPECIAL: dict[str, Callable[[random.Random], str]] = {
     "pw": _password,
     "pws": _symbols("!#%@^*=+:,.?"),
     "pws_url": _symbols("!%*=+,._~-"),
