@@ -1,10 +1,12 @@
 """Lines are read as bash and zsh read them; real shells are asked where they can be."""
 
+import contextlib
 import shutil
+import signal
 import string
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -541,29 +543,49 @@ def test_only_what_needs_quotes_is_quoted() -> None:
 # --- hostile input -------------------------------------------------------------------------------
 
 
-SHELL_PIECES = st.sampled_from(
-    [
-        *string.punctuation,
-        "a",
-        "1",
-        " ",
-        "\n",
-        "$(",
-        "${",
-        "$((",
-        "((",
-        "<<E",
-        "\nE\n",
-        "if ",
-        "case ",
-    ]
-)
+PUNCTUATION = st.lists(st.sampled_from([*string.punctuation, *"a1 \n"]), max_size=60).map("".join)
+SOUP = st.lists(
+    st.sampled_from(
+        [
+            "a", "b", "cc", "x=1", "y=(a b)", "z+=q", " ", " ", " ", "\t", "'", '"', "\\", "`", "$",
+            "$(", ")", "(", "{", "}", "${", "${x}", "$((", "))", "((", "[[ a ", " ]] ", "|", "||",
+            "&&", "&", ";", ";;", "\n", "#", "# c", "<<E", "<<-E", "<<'E'", "\nE\n", "\tE\n", ">f",
+            "2>&1", "<g", "<<<", " <(", ">(", "&>h", ">|k", "<>m", "{fd}>f", "if ", "then ", "fi",
+            "else ", "elif ", "while ", "do ", "done", "for ", "in ", "case ", "esac", "function ",
+            "f()", "f () ", "{ ", " }", "; }", "! ", "time ", "$'", '"$x"', "*", "?", "[", "]", "~",
+            "{a,b}", "=", "+=", "a[1]=2", "$[", "`a`", "a)", '"a b"', "'c d'",
+        ]
+    ),
+    min_size=1,
+    max_size=14,
+).map("".join).filter(lambda text: "\\\n" not in text)  # fmt: skip
+"""Lines that mean nothing. Left out, because this reader knowingly differs from bash: a line
+continuation inside an operator, a number or a name; ``[[ ]]``, which ``bash -n`` lets pass;
+reserved words as the name of a coprocess."""
 
 
-@settings(database=None, deadline=None, max_examples=400, derandomize=True)
-@given(st.one_of(st.text(max_size=80), st.lists(SHELL_PIECES, max_size=60).map("".join)))
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Fail instead of hanging where reading does not come to an end."""
+
+    def fail(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@settings(database=None, deadline=None, max_examples=1200, derandomize=True)
+@given(st.one_of(st.text(max_size=80), PUNCTUATION, SOUP))
+@example("function <>mf () ((")
 def test_any_text_is_read_into_parts_that_lie_in_it_in_order(text: str) -> None:
-    line = parse(text)
+    with at_most(10):
+        line = parse(text)
 
     last = 0
     for segment in line.segments:
@@ -590,23 +612,23 @@ REPEATED = [
 ]  # fmt: skip
 
 
-def seconds_to_parse(text: str) -> float:
+def cpu_seconds_to_parse(text: str) -> float:
     best = 10.0
-    for _ in range(3):
-        start = time.perf_counter()
+    for _ in range(2):
+        start = time.thread_time()
         parse(text)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.thread_time() - start)
     return best
 
 
 @pytest.mark.parametrize("piece", REPEATED)
 def test_reading_takes_time_in_proportion_to_the_text(piece: str) -> None:
-    small = (piece * TEXT_MAX)[: TEXT_MAX // 4]
+    small = (piece * TEXT_MAX)[: TEXT_MAX // 8]  # longer than what is remembered
     large = (piece * TEXT_MAX)[:TEXT_MAX]
 
-    # four times the text may take twelve times as long on a busy machine; a square would take 16
-    assert seconds_to_parse(large) < 12 * seconds_to_parse(small) + 0.002
-    assert seconds_to_parse(large) < 2
+    # 8 times the text may take 24 times as long on a busy machine; a square would take 64 times
+    assert cpu_seconds_to_parse(large) < 24 * cpu_seconds_to_parse(small) + 0.002
+    assert cpu_seconds_to_parse(large) < 2
 
 
 @pytest.mark.parametrize(
@@ -619,7 +641,7 @@ def test_depth_has_no_limit(pair: tuple[str, str]) -> None:
     text = "echo " * pair[0].startswith(("$", '"', "<")) + pair[0] * times + "a" + pair[1] * times
 
     assert len(text) <= TEXT_MAX
-    assert seconds_to_parse(text) < 2
+    assert cpu_seconds_to_parse(text) < 2
     assert parse(text).text == text
 
 
@@ -772,8 +794,6 @@ COMPOUNDS: list[tuple[str, str | None, str]] = [
     ("for x in a 'b c' $d; do ", "; ", "; done"),
     ("for ((i = 0; i < (2); i++)); do ", "; ", "; done"),
     ("case $x in (a|'b)') ", " ;; c) ", " ;; esac"),
-    ("! { ", "; ", "; }"),
-    ("time ( ", "; ", " )"),
 ]
 
 
@@ -843,31 +863,12 @@ def test_a_line_of_known_structure_is_read_with_it(write: Writer, comment: str) 
 @settings(
     database=None,
     deadline=None,
-    max_examples=4000,
+    max_examples=1500,
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(LISTS, COMMENTS)
 def test_many_lines_of_known_structure_are_read_with_it(write: Writer, comment: str) -> None:
     check_written_line(write, comment)
-
-
-# Left out, because this reader knowingly differs: a line continuation inside an operator, a number
-# or a name; "[[ ]]", which bash -n lets pass; reserved words as the name of a coprocess.
-SOUP = st.lists(
-    st.sampled_from(
-        [
-            "a", "b", "cc", "x=1", "y=(a b)", "z+=q", " ", " ", " ", "\t", "'", '"', "\\", "`", "$",
-            "$(", ")", "(", "{", "}", "${", "${x}", "$((", "))", "((", "[[ a ", " ]] ", "|", "||",
-            "&&", "&", ";", ";;", "\n", "#", "# c", "<<E", "<<-E", "<<'E'", "\nE\n", "\tE\n", ">f",
-            "2>&1", "<g", "<<<", " <(", ">(", "&>h", ">|k", "<>m", "{fd}>f", "if ", "then ", "fi",
-            "else ", "elif ", "while ", "do ", "done", "for ", "in ", "case ", "esac", "function ",
-            "f()", "f () ", "{ ", " }", "; }", "! ", "time ", "$'", '"$x"', "*", "?", "[", "]", "~",
-            "{a,b}", "=", "+=", "a[1]=2", "$[", "`a`", "a)", '"a b"', "'c d'",
-        ]
-    ),
-    min_size=1,
-    max_size=14,
-).map("".join)  # fmt: skip
 
 
 def check_against_what_shells_accept(text: str) -> None:
@@ -902,7 +903,7 @@ def test_what_bash_accepts_is_complete_and_what_it_finds_open_is_not(text: str) 
 
 @needs_bash_5_2
 @pytest.mark.full
-@settings(database=None, deadline=None, max_examples=20_000)
+@settings(database=None, deadline=None, max_examples=6000)
 @given(SOUP)
 def test_what_bash_says_of_many_random_lines_is_what_we_say(text: str) -> None:
     check_against_what_shells_accept(text)
@@ -930,8 +931,10 @@ def check_against_what_bash_runs(text: str, folder: Path) -> None:
     """Run the line where no program exists and compare what bash looked for with the segments."""
     line = parse(text)
     words = [word for segment in line.segments for word in segment.words]
-    if not line.complete or "||" in text or not all(word.literal for word in words):
-        return  # what stands behind || does not run
+    if not line.complete or not all(word.literal for word in words):
+        return
+    if "||" in text or text.endswith("\\"):
+        return  # what stands behind || does not run; a backslash with nothing behind is kept or not
     report = folder / "report"
     report.write_bytes(b"")
     script = f"cd {folder} || exit\n{REPORT}{text}"
@@ -953,7 +956,7 @@ def test_what_bash_would_run_is_what_the_segments_say(
 
 
 @pytest.mark.full
-@settings(database=None, deadline=None, max_examples=10_000)
+@settings(database=None, deadline=None, max_examples=4000)
 @given(HARMLESS)
 def test_what_bash_would_run_of_many_lines_is_what_the_segments_say(
     tmp_path_factory: pytest.TempPathFactory, text: str

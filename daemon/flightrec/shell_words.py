@@ -278,13 +278,18 @@ class _Commands:
 
     def _names_function(self, position: int) -> bool:
         """Whether the word that ends here is the name in ``name()``."""
-        if self.assignments or position == self.word_start:
+        if position == self.word_start:
             return False
-        named = self.expect in _COMMAND_HERE or self.expect is _Expect.FUNCTION
-        return named and _EMPTY_PARENS(self.source.text, position) is not None
+        if self.expect is _Expect.FUNCTION:
+            return True
+        if self.expect not in _COMMAND_HERE or self.assignments:
+            return False
+        return _EMPTY_PARENS(self.source.text, position) is not None
 
     def _end_word(self) -> None:
         start, end, text = self.word_start, self.source.position, self.source.text
+        if end == start:
+            self.source.position += 1  # nothing takes this character; reading has to go on
         while text.endswith("\\\n", start, end):
             end -= 2  # a line continuation behind the word is none of it
         self.word_start = -1
