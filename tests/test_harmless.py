@@ -292,9 +292,9 @@ def test_looking_for_dangers_takes_time_linear_in_the_line(make) -> None:  # typ
     def took(n: int) -> float:
         text = make(n)
         danger_in.cache_clear()
-        start = time.perf_counter()
+        start = time.thread_time()
         danger_in(text)
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     took(10)
     small = max(min(took(50) for _ in range(5)), 0.001)

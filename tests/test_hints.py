@@ -342,10 +342,10 @@ def test_the_cost_of_a_lookup_does_not_grow_with_the_rules() -> None:
         )
 
     def took(index: HintIndex) -> float:
-        start = time.perf_counter()
+        start = time.thread_time()
         for number in range(300):
             index.find(make_context(f"git log --oneline {number} w1x"))
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     took(small)
     assert min(took(large) for _ in range(3)) < 3 * max(min(took(small) for _ in range(3)), 0.003)

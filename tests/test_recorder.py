@@ -279,6 +279,18 @@ def test_another_command_after_a_hint_counts_for_nothing() -> None:
     assert hint_outcomes(learner) == ["ignored"]
 
 
+def test_what_ran_already_when_the_hint_was_shown_does_not_answer_it() -> None:
+    learner = Learner()
+    mistype(learner, "one")
+    learner.type("git status")
+    background = learner.run("git status", session="two")
+    mistype(learner, "two")
+    learner.record(background)
+
+    assert hint_outcomes(learner) == [None]
+    assert learner.rule.c == 1
+
+
 def test_a_remedy_that_fails_like_the_trigger_counts_against_the_rule() -> None:
     learner = Learner()
     mistype(learner, "one")
@@ -316,6 +328,26 @@ def test_a_pass_after_the_remedy_ran_says_nothing() -> None:
     learner.type("node app.js", session="three")
 
     assert learner.rule.d == 0
+
+
+def test_a_pass_right_after_the_first_recovery_says_nothing() -> None:
+    learner = Learner()
+    mistype(learner, "one")
+    learner.type("git status")
+    learner.type("gti status")
+
+    assert learner.counts() == (0, 1, 0)
+
+
+def test_another_remedy_that_worked_does_not_contradict_the_known_one() -> None:
+    learner = Learner()
+    error = "Error: Cannot find module 'express'\n"
+    for session, step in (("one", "npm install express"), ("two", "yarn add express")):
+        learner.type("node app.js", 1, error, session=session)
+        learner.type(step, session=session)
+        learner.type("node app.js", session=session)
+
+    assert [rule.d for rule in learner.rules] == [0, 0]
 
 
 def test_opposite_remedies_count_against_each_other_once_for_each_pair() -> None:
@@ -600,6 +632,6 @@ def test_ids_are_counted_by_day() -> None:
     ]
 
 
-def hint_outcomes(learner: Learner) -> list[str]:
+def hint_outcomes(learner: Learner) -> list[str | None]:
     rows = learner.store.connection.execute("SELECT outcome FROM hints ORDER BY id")
     return [row[0] for row in rows]

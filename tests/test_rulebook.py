@@ -1,17 +1,21 @@
 """Rules in the database: ids, keys, counting once, and what stands behind a rule."""
 
 import itertools
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flightrec.classify import classify
 from flightrec.evidence import Mark, Reason, is_offered
 from flightrec.generalise import Draft
+from flightrec.pairing import Recovery, RecoveryKind
 from flightrec.rule_rows import damaged_rules
 from flightrec.rulebook import Event, Rulebook
 from flightrec.rules import Origin, Remedy, Rule, Scope, Slot, Status, Takes, Trigger
+from flightrec.shell_words import parse
 from flightrec.store import Store
 from learner import DAY, START_US, Learner, name_to_id, not_found
 
@@ -221,6 +225,43 @@ def test_a_recovery_keeps_what_was_needed_and_what_was_tried() -> None:
         "SELECT kind, needed, also_tried, rule_id FROM recoveries"
     ).fetchone()
     assert row == ("prerequisite", "[2]", "[]", learner.rule.id)
+
+
+def test_a_failure_is_consumed_by_one_recovery() -> None:
+    learner = Learner()
+    failed = learner.run("gti status", 127, not_found("gti"))
+    fixes = [learner.run("git status"), learner.run("git status")]
+    for run in (failed, *fixes):
+        learner.store.add_run(run)
+    line = parse(failed.command)
+    failure = classify(failed, line)
+    assert failure is not None
+    book = learner.recorder.book
+    book.add_failure(1, failure)
+
+    added = [
+        book.add_recovery(
+            Recovery(failure, fix, line, 0, RecoveryKind.REPLACE, (), (), proven=True)
+        )
+        for fix in fixes
+    ]
+
+    assert added == [True, False]
+
+
+def test_the_newest_outcome_of_a_project_counts_after_a_restart() -> None:
+    """In whatever order the database has the worktrees."""
+    for newest in ("/work/a", "/work/b"):
+        learner = Learner()
+        for tree in sorted(("/work/a", "/work/b"), key=lambda tree: tree == newest):
+            places: dict[str, Any] = {"cwd": tree, "project": "/work/git", "session": tree}
+            places["worktree"] = tree
+            learner.type("gti status", 127, not_found("gti"), **places)
+            learner.type("git status", **places)
+            if tree != newest:
+                learner.type("gti status", **places)
+        learner.restart()
+        assert learner.ask("gti log", cwd="/work/c", project="/work/git", session="new")
 
 
 def test_a_store_keeps_all_of_it_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -31,7 +31,7 @@ from flightrec.matching import (
     remedy_pattern,
     segment_values,
 )
-from flightrec.pairing import Recovery, RecoveryKind, find_recoveries
+from flightrec.pairing import Recovery, RecoveryKind, SessionHistory, find_recoveries
 from flightrec.redact import Safe
 from flightrec.rulebook import Event, OpenHint, Rulebook, ShownHint
 from flightrec.rules import Origin, Rule, Scope, Verdict, rule_key
@@ -148,7 +148,7 @@ class Recorder:
     def _learn(self, run: CommandRun, line: CommandLine, failure: Failure | None) -> None:
         session = self._memory.session_of(run)
         history = self._memory.history(session, before=run.run)
-        recoveries = find_recoveries(run, line, history) if failure is None else ()
+        recoveries = _find_recoveries(run, line, history) if failure is None else ()
         event = Event(run.run.hex(), session, run.project, run.started_us)
         step = _Step(run, line, failure, recoveries, session, event)
         followed = self._follow_up(step) if run.session in self._waiting else None
@@ -328,6 +328,20 @@ class Recorder:
         known = self._lesson(draft, failure.run.project)
         if known is not None and known.verdict is Verdict.NONE:
             self.book.update(known, verdict=Verdict.GONE)
+
+
+def _find_recoveries(
+    run: CommandRun, line: CommandLine, history: SessionHistory
+) -> tuple[Recovery, ...]:
+    """Return what this run mended: nothing that failed after it had begun, as in the background."""
+    found = find_recoveries(run, line, history)
+    return tuple(one for one in found if not _began_before(run, one.failure.run))
+
+
+def _began_before(run: CommandRun, other: CommandRun) -> bool:
+    if run.boot == other.boot:
+        return run.mono_us < other.mono_us
+    return run.started_us < other.started_us
 
 
 def _teaches(run: CommandRun, line: CommandLine) -> bool:
