@@ -52,6 +52,16 @@ static struct bytes text_or_nothing(const char *text)
     return bytes_of(text[0] == '\0' ? NULL : text);
 }
 
+/* Whether the shell is to be held up by a question about this run. */
+static bool is_to_ask(struct conversation *talk)
+{
+    const struct run *run = &talk->run;
+
+    return link_may_ask(&talk->link) &&
+           hint_filter_may_match(&talk->filter, talk->paths.hint_words, talk->link.daemon_pid,
+                                 talk->link.generation, run->text, run->size);
+}
+
 /* Tell the daemon that the run starts (or, where it was deferred, that it did). */
 static enum wire_verdict announce(struct conversation *talk, bool may_ask)
 {
@@ -73,7 +83,7 @@ static enum wire_verdict announce(struct conversation *talk, bool may_ask)
     };
 
     link_connect(&talk->link, may_ask);
-    starting.wants_reply = may_ask && link_may_ask(&talk->link);
+    starting.wants_reply = may_ask && is_to_ask(talk);
     starting.path = variable_to_send(talk, 0);
     starting.virtual_env = variable_to_send(talk, 1);
     starting.conda_prefix = variable_to_send(talk, 2);
@@ -125,7 +135,7 @@ static enum wire_verdict conclude(struct conversation *talk, struct wire_finishe
     finished->mono_us = clock_mono_us();
     finished->wall_us = clock_wall_us();
     finished->wants_reply =
-        finished->exit != 0 && finished->exit != WIRE_UNKNOWN && link_may_ask(&talk->link);
+        finished->exit != 0 && finished->exit != WIRE_UNKNOWN && is_to_ask(talk);
     run->is_open = false;
     if (talk->witness.look != NULL && wants_tail(run, finished))
         talk->witness.look(talk->witness.context, finished);

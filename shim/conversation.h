@@ -7,6 +7,7 @@
 #define FLIGHTREC_CONVERSATION_H
 
 #include "channel.h"
+#include "hint_filter.h"
 #include "history.h"
 #include "link.h"
 #include "paths.h"
@@ -59,6 +60,7 @@ struct conversation {
     struct terminal terminal;
     struct witness witness;
     struct link link;
+    struct hint_filter filter;
     struct record_reader reader;
     struct history history;
     char digit; /* the number of the record at hand, by which a mark in the output is known */

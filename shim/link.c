@@ -38,6 +38,7 @@ static void hang_up(struct link *link)
 {
     sock_close(&link->connection);
     queue_rewind(&link->queue);
+    link->daemon_pid = 0;
 }
 
 /* Nothing good comes from this server: leave it alone for as long as a breaker is open. */
@@ -147,6 +148,7 @@ static int greet(struct link *link, const struct wire_message *message)
     if (protocol < WIRE_PROTOCOL - 1 || protocol > WIRE_PROTOCOL + 1)
         return -1;
     link->retry_us = 0;
+    link->daemon_pid = message->hello.pid;
     return 0;
 }
 

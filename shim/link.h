@@ -32,6 +32,7 @@ struct link {
     int64_t breaker_until_us;   /* no waiting before that */
     int64_t ask_limit_us;
     unsigned generation;        /* which connection this is */
+    int64_t daemon_pid;         /* who says hello there; 0 before that */
 };
 
 void link_open(struct link *, const struct paths *, const char *role, const char *starter);

@@ -52,6 +52,7 @@ int paths_find(struct paths *paths)
         format(paths->socket, "%s/%s.sock", paths->run, paths->host) < 0 ||
         format(paths->counters, "%s/%s.counters", paths->run, paths->host) < 0 ||
         format(paths->autostart, "%s/%s.autostart", paths->run, paths->host) < 0 ||
+        format(paths->hint_words, "%s/%s.words", paths->run, paths->host) < 0 ||
         format(paths->events_fifo, "%s/%s.events", paths->run, paths->host) < 0 ||
         format(paths->hint_file, "%s/%s.hints", paths->run, paths->host) < 0 ||
         format(paths->breaker, "%s/%s.breaker", paths->run, paths->host) < 0)

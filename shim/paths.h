@@ -12,7 +12,7 @@ enum { PATHS_MAX = 160, SUN_PATH_BYTES = 107 };
 struct paths {
     char host[9]; /* 8 hex digits: tells hosts with a shared home apart */
     char state[PATHS_MAX], run[PATHS_MAX];
-    char socket[PATHS_MAX], counters[PATHS_MAX], autostart[PATHS_MAX];
+    char socket[PATHS_MAX], counters[PATHS_MAX], autostart[PATHS_MAX], hint_words[PATHS_MAX];
     char events_fifo[PATHS_MAX], hint_file[PATHS_MAX]; /* for sandboxes, which forbid the socket */
     char breaker[PATHS_MAX]; /* its time: when a stand-in last waited in vain */
 };

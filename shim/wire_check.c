@@ -4,6 +4,7 @@
  * A line of standard input is a message: its name and its fields in order, bytes as x and hex digits,
  * what is absent as -. The answer is the frame in hex. `decode` takes a frame's body instead.
  */
+#include "hint_filter.h"
 #include "wire.h"
 
 #include <stdio.h>
@@ -191,6 +192,23 @@ static void check_decode(uint8_t *unused)
     free(copy);
 }
 
+/* filter xPATH PID xLINE */
+static void check_filter(uint8_t *unused)
+{
+    static struct hint_filter filter;
+    static unsigned generation;
+    struct bytes path = next_bytes();
+    char name[4096];
+    int64_t pid;
+    struct bytes line;
+
+    (void)unused;
+    snprintf(name, sizeof name, "%.*s", (int)path.size, (const char *)path.data);
+    pid = next_number();
+    line = next_bytes();
+    printf(hint_filter_may_match(&filter, name, pid, ++generation, line.data, line.size) ? "ask" : "go");
+}
+
 static const struct {
     const char *name;
     void (*check)(uint8_t *out);
@@ -198,7 +216,8 @@ static const struct {
               {"starting", check_starting},
               {"finished", check_finished},
               {"ended", check_ended},
-              {"decode", check_decode}};
+              {"decode", check_decode},
+              {"filter", check_filter}};
 
 int main(void)
 {

@@ -62,6 +62,8 @@ class Manners:
     replies: bool = True
     commits: bool = True
     protocol: int = PROTOCOL
+    pid: int = 0
+    """Told in the hello; 0 is a daemon that does not say."""
     garbage: bytes = b""
     """Sent instead of every answer."""
 
@@ -115,6 +117,10 @@ class RecordingServer:
         self._thread.join(10)
         self._thread = None
         self.path.unlink(missing_ok=True)
+
+    def hello(self) -> Hello:
+        """Return what is said first."""
+        return Hello(self.manners.protocol, b"test", b"daemon", self.manners.pid)
 
     def hear(self, message: AnyMessage, transport: asyncio.Transport) -> None:
         """Keep one message and answer it."""
@@ -187,7 +193,7 @@ class _Conversation(asyncio.Protocol):
             return
         for message in messages:
             if isinstance(message, Hello):
-                self._transport.write(encode(Hello(self._server.manners.protocol, b"test")))
+                self._transport.write(encode(self._server.hello()))
             self._server.hear(message, self._transport)
 
 

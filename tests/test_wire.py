@@ -1,15 +1,12 @@
 """The daemon's and the helper's encoders write the same bytes, and read each other's."""
 
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import helper_builds
 from flightrec.wire import (
     FRAME_MAX,
     LENGTH_SIZE,
@@ -17,10 +14,8 @@ from flightrec.wire import (
     CommandFinished,
     CommandStarting,
     FrameReader,
-    Hello,
     Phase,
     Reply,
-    SessionEnded,
     Source,
     TailSource,
     Verdict,
@@ -29,71 +24,15 @@ from flightrec.wire import (
     decode,
     encode,
 )
+from wire_check import NAMES, WireCheck
 from wire_messages import MESSAGES, RUN, read_golden
-
-NAMES = {
-    Hello: "hello",
-    CommandStarting: "starting",
-    CommandFinished: "finished",
-    SessionEnded: "ended",
-}
-
-
-class WireCheck:
-    """The helper's own wire code, under the sanitizers, asked line by line."""
-
-    def __init__(self, program: Path) -> None:
-        self.process = subprocess.Popen(
-            [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-
-    def ask(self, line: str) -> str:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        assert answer.endswith("\n"), f"wire-check ended at {line[:200]!r}"
-        return answer.rstrip("\n")
-
-    def encode(self, message: AnyMessage) -> bytes:
-        """Return the frame that C makes of a message."""
-        return bytes.fromhex(self.ask(as_words(message)))
-
-    def decode(self, body: bytes) -> str:
-        return self.ask(f"decode x{body.hex()}")
-
-    def close(self) -> int:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.stdout.close()
-        return self.process.wait(10)
 
 
 @pytest.fixture(scope="module")
 def wire_check() -> Iterator[WireCheck]:
-    check = WireCheck(helper_builds.wire_check())
+    check = WireCheck()
     yield check
     assert check.close() == 0, "a sanitizer complained"
-
-
-def as_word(value: object) -> str:
-    match value:
-        case None:
-            return "-"
-        case bytes():
-            return f"x{value.hex()}"
-        case list():
-            return " ".join([str(len(value)), *map(str, value)])
-        case _:
-            assert isinstance(value, int)
-            return str(int(value))
-
-
-def as_words(message: AnyMessage) -> str:
-    fields = [getattr(message, name) for name in message.__struct_fields__]
-    return " ".join([NAMES[type(message)], *map(as_word, fields)])
 
 
 def body_of(message: AnyMessage) -> bytes:

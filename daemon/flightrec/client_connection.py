@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Iterable
 from typing import Protocol
@@ -131,7 +132,7 @@ class ClientConnection(asyncio.Protocol):
         """Answer hello. A command line of any protocol may ask for things, and for the end."""
         self.role = hello.role
         self.is_served = hello.protocol in SERVED
-        self.send(encode(Hello(PROTOCOL, __version__.encode(), b"daemon")))
+        self.send(encode(Hello(PROTOCOL, __version__.encode(), b"daemon", os.getpid())))
         if not self.is_served and self.is_lasting:
             self.close(Refused.PROTOCOL)
 

@@ -74,6 +74,11 @@ class Paths:
         return self.run / f"{self.host}.breaker"
 
     @property
+    def hint_words(self) -> Path:
+        """Which words rules start from, for helpers that would otherwise have to ask."""
+        return self.run / f"{self.host}.words"
+
+    @property
     def database(self) -> Path:
         """The SQLite file."""
         return self.state / "flightrec.db"

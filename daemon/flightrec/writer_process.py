@@ -13,6 +13,7 @@ import msgspec
 
 from flightrec import link
 from flightrec.front import Front
+from flightrec.hint_words import HintWords
 from flightrec.lifecycle import daemon_environment
 from flightrec.paths import Paths
 
@@ -36,6 +37,7 @@ class WriterProcess(asyncio.Protocol):
         self.notes: list[str] = []
         self._paths = paths
         self._front = front
+        self._words = HintWords(paths.hint_words)
         self._process: subprocess.Popen[bytes] | None = None
         self._transport: asyncio.Transport | None = None
         self._reader = link.reader_of_writer()
@@ -56,6 +58,7 @@ class WriterProcess(asyncio.Protocol):
 
     async def start(self) -> None:
         """Start a writer. Raises OSError where the system has no room for another process."""
+        self._words.publish()
         connected = self._spawn()
         self._gone.clear()
         self._reader = link.reader_of_writer()
@@ -124,6 +127,7 @@ class WriterProcess(asyncio.Protocol):
                 self._front.stored(message)
             case link.Rules():
                 self._front.desk.take(message.rules)
+                self._words.add(message.rules)
             case link.Answer():
                 answered = self._asked.pop(message.id, None)
                 if answered is not None:
@@ -140,6 +144,7 @@ class WriterProcess(asyncio.Protocol):
         self.notes += [note for note in ready.notes if note not in self.notes]
         if ready.fresh:
             self._front.desk.forget_rules()
+            self._words.clear()
         self._is_ready = True
         self.pump()
 
