@@ -11,7 +11,7 @@ from flightrec.invocation import INFORMATION_WORDS
 from flightrec.likeness import is_like, is_near, is_typo
 from flightrec.remedy_tables import SCRIPT_RUNNERS, SYNONYMS
 
-ALIKE = 45
+ALIKE = 60
 """Percent of likeness above which one expression is a rewrite of the other."""
 
 _SHELL_CHARACTERS = re.compile(r"[\[\]*?(){}!&;|<>$#~^]")
@@ -49,7 +49,8 @@ def _is_meant(wrong: str, right: str, rest: Sequence[str], attempt: Attempt) -> 
     if is_typo(wrong, right) or (part and not meant.intersection((right,)) and not rest):
         return True
     if meant:
-        return right in meant and _nothing_else_new(right, meant, attempt)
+        stays = wrong not in meant or wrong in attempt.later.words
+        return right in meant and stays and _nothing_else_new(right, meant, attempt)
     if is_like(wrong, right) or _is_synonym(wrong, right, attempt):
         return True
     return not rest and not right.startswith("-") and is_near(wrong, right)
@@ -61,10 +62,10 @@ def _same_place(wrong: str, right: str, attempt: Attempt) -> bool:
     if wrong not in before:
         return right not in after or right in before
     if right not in after:
-        return not after and right.lstrip("-") in INFORMATION_WORDS | {
-            w.lstrip("-") for w in (right,)
-        }
-    return before.index(wrong) == after.index(right) or len(before) != len(after)
+        return not after and right in INFORMATION_WORDS
+    if len(after) == len(before) + 1 and after[0] in ("run", "run-script"):
+        return True
+    return before.index(wrong) == after.index(right)
 
 
 def _nothing_else_new(right: str, meant: frozenset[str], attempt: Attempt) -> bool:
@@ -180,7 +181,8 @@ def called_differently(attempt: Attempt) -> bool:
 
 def _twice_typed(attempt: Attempt) -> bool:
     """``git clone git clone URL`` → ``git clone URL``."""
-    return not attempt.change.added and bool(attempt.kept_things)
+    words = {attempt.failed.program, *attempt.later.words}
+    return not attempt.change.added and words.issuperset(attempt.change.removed)
 
 
 def _one_rewritten(attempt: Attempt) -> bool:
@@ -197,6 +199,8 @@ def _is_rewritten(word: str, attempt: Attempt) -> bool:
     change = attempt.change
     if word in attempt.failure.named and len(change.removed) == len(change.added) == 1:
         return True
+    if attempt.failure.kind is not K.EXPRESSION_SYNTAX and not word.startswith("-"):
+        return False  # another file is another question
     return any(ratio(word, other) > ALIKE for other in change.added)
 
 
@@ -225,7 +229,7 @@ def _unquoted(text: str) -> str:
 
 def _same_letters(one: str, other: str) -> bool:
     one, other = (re.sub(r"\W", "", word) for word in (one, other))
-    return one == other or (min(len(one), len(other)) > 2 and (one in other or other in one))
+    return one == other or ratio(one, other) > ALIKE
 
 
 def words_joined(attempt: Attempt) -> bool:

@@ -40,7 +40,7 @@ def _exchanged(wrong: str, right: str, distance: int) -> bool:
 def is_near(wrong: str, right: str) -> bool:
     """Whether two words are near enough, where the error has said already which one is wrong."""
     longest = max(len(wrong), len(right))
-    allowed = 1 if longest <= 5 else 2 if longest <= 8 else 3
+    allowed = 1 if longest <= 5 else 2
     return longest > 2 and OSA.distance(wrong.lower(), right.lower()) <= allowed
 
 

@@ -422,6 +422,8 @@ class _Pairing:
 
     def _writes_for(self, later: Invocation) -> bool:
         """``echo x > /etc/f`` → ``echo x | sudo tee /etc/f``: a redirection has no sudo."""
+        if later.name not in ("tee", "sh", "bash", "dd", "sponge"):
+            return False
         segment = self.failure.line.segments[self.failure.segment]
         targets = {r.target.text for r in segment.redirections} & set(self.failure.named)
         return any(t in later.words or t in later.code for t in targets)

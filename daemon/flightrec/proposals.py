@@ -22,7 +22,7 @@ def suggested(attempt: Attempt) -> bool:
     fresh = [w for w in (*change.added, *letters_added(change)) if w not in INFORMATION_WORDS]
     if not any(_is_proposed_option(w, attempt) for w in fresh):
         return False
-    return attempt.keeps(but=attempt.failure.named)
+    return attempt.keeps()
 
 
 def spelled_out(attempt: Attempt) -> bool:

@@ -173,7 +173,7 @@ def option_added(attempt: Attempt) -> bool:
         return False
     if attempt.failure.kind is K.NOTHING_STAGED:
         return True  # what is committed has no name here; the message may have changed
-    return attempt.keeps(but=attempt.failure.named)
+    return attempt.keeps()
 
 
 def other_interpreter(attempt: Attempt) -> bool:
