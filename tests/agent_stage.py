@@ -5,9 +5,7 @@ that ``flightrec run`` makes and in a plain one, and compares what a caller can 
 """
 
 import contextlib
-import fcntl
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,12 +16,10 @@ from pathlib import Path
 import pytest
 
 from flightrec.agent_session import AgentSession, open_session, session_environment
-from flightrec.errors import FlightrecError
-from flightrec.paths import HELPER_NAME, find_paths, find_resource
+from flightrec.paths import find_paths
 from flightrec.shimmed_programs import shimmed_programs
+from helper_builds import helper
 from recording_server import RecordingServer, recording_server
-
-ROOT = Path(__file__).resolve().parent.parent
 
 PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin"
 PATIENCE_S = 60.0
@@ -66,27 +62,10 @@ class Stage:
         return Seen(done.returncode, done.stdout, done.stderr)
 
 
-def build_helper() -> Path:
-    """Return the helper; in a source tree it is built first, by one test process at a time."""
-    if (ROOT / "shim/Makefile").exists() and _is_editable():
-        with (Path(tempfile.gettempdir()) / "flightrec-tests-helper.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            musl = ["CC=musl-gcc", "STATIC=1"] if shutil.which("musl-gcc") else []
-            subprocess.run(["make", "-s", "-C", ROOT / "shim", *musl], check=True, timeout=300)
-    return find_resource(HELPER_NAME)
-
-
-def _is_editable() -> bool:
-    try:
-        return find_resource(HELPER_NAME).is_relative_to(ROOT)
-    except FlightrecError:
-        return True
-
-
 @contextlib.contextmanager
 def open_stage(home: Path, **variables: str) -> Iterator[Stage]:
     """Set up a session in ``home``, which is also $HOME; ``variables`` are the person's own."""
-    build_helper()
+    helper()
     folder = home / "work"
     (folder / "sub").mkdir(parents=True)
     plain = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from agent_stage import PATIENCE_S, PLAIN_PATH, build_helper
+from agent_stage import PATIENCE_S, PLAIN_PATH
 from daemon_process import FLIGHTREC, DaemonProcess, is_alive, wait_until
 from flightrec.agent_session import (
     LEFT_OVER_AFTER_S,
@@ -26,6 +26,7 @@ from flightrec.commands.run import Summary, _agent_name, describe
 from flightrec.errors import FlightrecError
 from flightrec.paths import HELPER_NAME, find_paths, find_resource
 from flightrec.shimmed_programs import NEVER, SHELLS, shimmed_programs
+from helper_builds import helper
 
 WaitFor = Callable[..., object]
 
@@ -35,7 +36,7 @@ AGENT = [sys.executable, "-c"]
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
-    build_helper()
+    helper()
     with (
         tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
         DaemonProcess(Path(folder)) as daemon,
@@ -439,7 +440,7 @@ def run_without_home(*words: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_it_starts_the_daemon_where_none_is(clean_env: dict[str, str]) -> None:
-    build_helper()
+    helper()
     try:
         done = run(clean_env, "--", "bash", "-c", "exit 3")
     finally:
@@ -516,7 +517,7 @@ def test_no_name_that_is_dangerous_can_get_a_stand_in() -> None:
 
 @pytest.mark.usefixtures("home")
 def test_copies_are_made_once_and_replaced_when_they_differ() -> None:
-    build_helper()
+    helper()
     placed = place_files(find_paths())
     first = placed.helper.stat()
     assert place_files(find_paths()).helper.stat().st_ino == first.st_ino
@@ -530,7 +531,7 @@ def test_copies_are_made_once_and_replaced_when_they_differ() -> None:
 
 
 def test_a_helper_that_cannot_run_is_said_so(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build_helper()
+    helper()
     fake = home / HELPER_NAME
     fake.write_text("no program")
 

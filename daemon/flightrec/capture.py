@@ -5,9 +5,29 @@ import msgspec
 from flightrec import shell_words
 from flightrec.config import Level
 from flightrec.ingest import to_text
-from flightrec.wire import CommandFinished, CommandStarting, TailSource
+from flightrec.unwrap import unwrap
+from flightrec.wire import COMMAND_MAX, CommandFinished, CommandStarting, Source, TailSource
 
 OWN_PROGRAM = "flightrec"
+
+_AGENT_DOORS = frozenset((Source.SH, Source.ENV))
+"""Doors that see a whole line which an agent gave a shell."""
+
+
+def asked_for(starting: CommandStarting) -> CommandStarting | None:
+    """Return the message with the command that a model asked for, without its agent's wrapping.
+
+    None for what an agent does of its own accord.
+    """
+    if starting.source not in _AGENT_DOORS:
+        return starting
+    line = to_text(starting.command)
+    command = unwrap(line)
+    if command is None or command == line:
+        return None if command is None else starting
+    raw = command.encode("utf-8", "surrogateescape")[:COMMAND_MAX]
+    cut = starting.command_total - len(starting.command)
+    return msgspec.structs.replace(starting, command=raw, command_total=len(raw) + cut)
 
 
 def is_own(starting: CommandStarting) -> bool:

@@ -1,4 +1,4 @@
-"""A FIFO for helpers whose sandbox lets them connect to nothing: messages in, nothing out.
+"""A FIFO for helpers whose sandbox lets them connect to nothing; answers go into a file.
 
 A write of at most 4,096 bytes stays in one piece, so frames of many writers do not mix.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from flightrec.front import Peer
+from flightrec.hint_file import HintFile
 from flightrec.wire import AnyMessage, FrameReader, WireError
 
 log = logging.getLogger(__name__)
@@ -19,26 +20,22 @@ log = logging.getLogger(__name__)
 READ_MAX = 64 * 1024
 
 
-class Nobody:
-    """The peer of a message that came by the FIFO: it hears no answer."""
-
-    def send(self, frame: bytes) -> None:
-        """Drop the frame."""
-
-
 class EventsFifo:
-    """Reads the FIFO at ``path`` and hands its messages to ``receive``."""
+    """Reads the FIFO at ``path`` and hands its messages to ``receive``, answers to ``answers``."""
 
-    def __init__(self, path: Path, receive: Callable[[AnyMessage, Peer], None]) -> None:
+    def __init__(
+        self, path: Path, receive: Callable[[AnyMessage, Peer], None], answers: HintFile
+    ) -> None:
         self._path = path
         self._receive = receive
+        self._answers = answers
         self._reader = FrameReader()
-        self._nobody = Nobody()
         self._fifo: int | None = None
 
     def open(self) -> None:
         """Create the FIFO, or replace what is in its place, and listen to it."""
         self.close()
+        self._answers.open()
         try:
             if not is_my_fifo(self._path):
                 self._path.unlink(missing_ok=True)
@@ -57,6 +54,7 @@ class EventsFifo:
             asyncio.get_running_loop().remove_reader(self._fifo)
             os.close(self._fifo)
             self._fifo = None
+        self._answers.close()
 
     def check(self) -> None:
         """Open it anew where somebody has deleted it."""
@@ -74,7 +72,7 @@ class EventsFifo:
 
     def _receive_all(self, messages: Iterable[AnyMessage]) -> None:
         for message in messages:
-            self._receive(message, self._nobody)
+            self._receive(message, self._answers)
 
 
 def is_my_fifo(path: Path) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from flightrec import link
 from flightrec.backlog import Backlog
-from flightrec.capture import is_own
+from flightrec.capture import asked_for, is_own
 from flightrec.config import IgnoreFilter, Settings
 from flightrec.hint_desk import HintDesk
 from flightrec.hints import Hint
@@ -123,7 +123,9 @@ class Front:
             self._reply(starting, peer, Phase.START, Verdict.NONE)
             return
         session = self._sessions.note(starting, time.monotonic())
-        fate = self._decide(starting, session)
+        asked = asked_for(starting)
+        fate = Fate.OWN if asked is None else self._decide(asked, session)
+        starting = asked or starting
         self._open_run(OpenRun(starting, peer, fate))
         if fate is Fate.RECORD:
             self._answer_start(starting, session, peer)

@@ -19,6 +19,7 @@ from flightrec.config import Settings, load_settings
 from flightrec.errors import FlightrecError
 from flightrec.events_fifo import EventsFifo
 from flightrec.front import Front, Peer
+from flightrec.hint_file import HintFile
 from flightrec.missed import Refused
 from flightrec.ownership import BACKLOG, Ownership
 from flightrec.paths import Paths
@@ -52,7 +53,7 @@ class Daemon:
         self._config_seen: object = None
         self._front = Front(Pause(paths.state / "paused"), str(paths.home), self._pump)
         self._writer = WriterProcess(paths, self._front)
-        self._fifo = EventsFifo(paths.events_fifo, self.receive)
+        self._fifo = EventsFifo(paths.events_fifo, self.receive, HintFile(paths.hint_file))
         self._server: asyncio.Server | None = None
         self._connections: set[ClientConnection] = set()
         self._per_process: Counter[int] = Counter()
