@@ -163,6 +163,47 @@ def test_a_command_that_cannot_be_learned_from_is_kept_and_counted(home: Path) -
         assert "echo" not in daemon.log()
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("action", ["kill", "full", "damage", "error"])
+@pytest.mark.parametrize("place", ["record", "commit", "committed"])
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_whatever_fails_wherever_the_others_are_stored_once(
+    home: Path, place: str, number: int, action: str
+) -> None:
+    """D18, with what fails in one writer only: its successor finds everything in order."""
+    with DaemonProcess(home, env={"FLIGHTREC_FAIL": f"{place}:{number}:{action}"}) as daemon:
+        with daemon.relay() as relay:
+            for n in range(8):
+                relay.wait_for_commit(relay.type(f"echo {n}"))
+        found = daemon.commands()
+        kept = [f"echo {n}" for n in range(8)]
+        begun_anew = list(daemon.paths.state.glob("*.corrupt-*Z"))
+        if begun_anew:
+            found = [*stored_commands(begun_anew[0]), *found]
+        if daemon.status()["missed"]:
+            assert set(found) <= set(kept)
+        else:
+            assert found == kept
+
+
+@pytest.mark.full
+def test_a_database_that_others_hold_is_waited_for(home: Path) -> None:
+    """D16."""
+    with DaemonProcess(home) as daemon, daemon.relay() as relay:
+        relay.wait_for_commit(relay.type("before"))
+        with contextlib.closing(
+            sqlite3.connect(daemon.paths.database, isolation_level=None)
+        ) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            run = relay.type("meanwhile")
+            wait_until(lambda: daemon.status()["trouble"])
+            assert daemon.status()["trouble"] == "another process holds the database"
+            relay.ask("answers go on")
+            holder.execute("ROLLBACK")
+            relay.wait_for_commit(run)
+        assert daemon.status()["trouble"] is None
+
+
 # --- the disk ------------------------------------------------------------------------------------
 
 

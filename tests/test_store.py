@@ -216,6 +216,14 @@ def test_only_the_owner_may_read_it_whatever_the_umask(path: Path) -> None:
     )
 
 
+def test_a_database_that_came_open_to_others_is_closed(path: Path) -> None:
+    fill(path, 100)
+    path.chmod(0o644)
+    with contextlib.closing(Store.open(path)) as store:
+        keep(store, make_run())
+        assert {file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {0o600}
+
+
 @pytest.mark.parametrize("opening", [Store.open, Store.open_read_only])
 def test_a_newer_database_is_refused_and_not_touched(path: Path, opening: object) -> None:
     """D14."""
@@ -337,6 +345,27 @@ def test_a_torn_log_is_noticed_by_the_mark_beside_it(path: Path) -> None:
         assert torn.lost > 0
     with contextlib.closing(Store.open(path)) as again:
         assert again.lost == 0
+
+
+def test_power_that_fails_costs_the_end_of_the_log_and_nothing_else(path: Path) -> None:
+    """D7: whatever part of the log's end is missing, what is left is a beginning of the story."""
+    store = Store.open(path)
+    for n in range(100):
+        keep(store, make_run(f"echo {n} {'x' * 500}"))
+    log = path.with_name("flightrec.db-wal").read_bytes()
+    main = path.read_bytes()
+    mark = path.with_name("flightrec.db.mark").read_bytes()
+    store.close()
+    dice = random.Random(11)  # noqa: S311 - a dice
+    for _ in range(20):
+        end = len(log) - dice.randrange(min(65536, len(log)))
+        path.write_bytes(main)
+        path.with_name("flightrec.db-wal").write_bytes(log[:end] + os.urandom(len(log) - end))
+        path.with_name("flightrec.db.mark").write_bytes(mark)
+        with contextlib.closing(Store.open(path)) as left:
+            kept = [run.command for run in reversed(left.recent_runs(1000))]
+            assert kept == [f"echo {n} {'x' * 500}" for n in range(len(kept))]
+            assert left.lost == 100 - len(kept)
 
 
 def test_the_mark_does_not_complain_after_a_clean_end(path: Path) -> None:

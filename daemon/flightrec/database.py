@@ -162,8 +162,7 @@ class HighWaterMark:
 
 
 def _open_checked(path: Path, vfs: str) -> tuple[sqlite3.Connection, str | None]:
-    with contextlib.suppress(FileExistsError, OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    _make_private(path)
     query = f"?vfs={vfs}" if vfs else ""
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}{query}", uri=True, isolation_level=None, timeout=BUSY_TIMEOUT_S
@@ -178,6 +177,17 @@ def _open_checked(path: Path, vfs: str) -> tuple[sqlite3.Connection, str | None]
         connection.close()
         raise
     return connection, warning
+
+
+def _make_private(path: Path) -> None:
+    """Create the file closed to others, or close one that came from elsewhere (a backup)."""
+    with contextlib.suppress(OSError):  # SQLite says what is wrong
+        created = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if os.fstat(created).st_mode & 0o077:
+                os.fchmod(created, 0o600)
+        finally:
+            os.close(created)
 
 
 def _open_to_read(path: Path) -> sqlite3.Connection:
