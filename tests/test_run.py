@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
@@ -28,7 +28,7 @@ from flightrec.paths import HELPER_NAME, find_paths, find_resource
 from flightrec.shimmed_programs import NEVER, SHELLS, shimmed_programs
 from helper_builds import helper
 
-WaitFor = Callable[..., object]
+NO_SOCKETS = Path(__file__).parent / "agents/no_sockets.py"
 
 AGENT = [sys.executable, "-c"]
 """An interpreter is an agent, so what it starts are the commands."""
@@ -403,6 +403,35 @@ def test_the_person_s_settings_add_and_remove_stand_ins(
     names = set(done.stdout.split())
     assert {b"id", b"make"} <= names
     assert names.isdisjoint({b"git", b"sudo", b"x"})
+
+
+# --- hints -----------------------------------------------------------------------------------
+
+LEARN = (
+    "import subprocess as s; [s.run(['/bin/bash', '-c', t]) for t in ('gti log -1', 'git log -1')]"
+)
+FAIL_AGAIN = "import subprocess as s; s.run([*{before}, 'bash', '-c', 'gti log -1'])"
+
+
+@pytest.mark.parametrize("sandboxed", [False, True], ids=["socket", "sandbox"])
+def test_what_one_session_learned_is_hinted_in_the_next(home: Path, *, sandboxed: bool) -> None:
+    """Also where sockets are forbidden: by the FIFO, and back by a file."""
+    before = [sys.executable, str(NO_SOCKETS)] if sandboxed else []
+    environment = {"HOME": str(home), "PATH": PLAIN_PATH, "SHELL": "/bin/bash"}
+    subprocess.run(["git", "init", "-q", home], check=True)
+    commit = ["-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"]
+    subprocess.run(["git", "-C", home, *commit], check=True)
+    helper()
+
+    with DaemonProcess(home) as daemon:
+        first = run(environment, "--", *AGENT, LEARN)
+        second = run(environment, "--", *AGENT, FAIL_AGAIN.format(before=before))
+        stored = session_of(daemon, "python3")
+
+    assert b"1 new rule" in first.stderr
+    hint = b"flightrec: previously failed here (1\xc3\x97: command not found); try: git log -1\n"
+    assert second.stderr.startswith(hint)
+    assert stored == [("gti log -1", 127)]
 
 
 # --- when there is nothing to record with --------------------------------------------------------

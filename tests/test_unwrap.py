@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flightrec.capture import asked_for
 from flightrec.shell_words import quote
 from flightrec.unwrap import OUTER_PREFIXES, SILENT_PREFIXES, unwrap
+from flightrec.wire import CommandStarting, Source
 
 SNAPSHOT = "/home/dev/.claude/shell-snapshots/snapshot-bash-1764500000000-ab12cd.sh"
 
@@ -83,3 +85,52 @@ def test_a_line_that_was_cut_off_still_gives_what_is_there() -> None:
     line = claude("echo " + "x" * 50_000)[: 16 * 1024]
 
     assert unwrap(line) is not None
+
+
+def starting(
+    command: bytes, source: Source = Source.SH, total: int | None = None
+) -> CommandStarting:
+    return CommandStarting(  # noqa: S604 - a field of that name
+        run=bytes(16),
+        session=bytes(16),
+        source=source,
+        shell=b"bash",
+        pid=1,
+        tty=b"",
+        cwd=b"/",
+        command=command,
+        command_total=len(command) if total is None else total,
+        boot=b"",
+        mono_us=0,
+        wall_us=0,
+    )
+
+
+def test_the_daemon_records_what_the_model_asked_for() -> None:
+    asked = asked_for(starting(claude("git statsu").encode()))
+
+    assert asked is not None
+    assert (asked.command, asked.truncated) == (b"git statsu", False)
+    assert asked_for(starting(b"SNAPSHOT_FILE=x")) is None
+
+
+def test_what_a_person_types_is_never_unwrapped() -> None:
+    typed = starting(claude("git statsu").encode(), Source.RELAY)
+
+    assert asked_for(typed) is typed
+
+
+def test_a_command_that_was_cut_stays_cut() -> None:
+    line = claude("echo " + "x" * 50_000).encode()
+
+    asked = asked_for(starting(line[: 16 * 1024], total=len(line)))
+
+    assert asked is not None
+    assert asked.truncated
+
+
+def test_bytes_that_are_no_text_survive_unwrapping() -> None:
+    asked = asked_for(starting(b"cat shell-snapshots/x && eval 'echo \xff'"))
+
+    assert asked is not None
+    assert asked.command == b"echo \xff"
