@@ -17,6 +17,7 @@ from typing import NewType
 
 from flightrec.secret_commands import find_in_command
 from flightrec.secret_memory import SecretMemory, find_all, is_recognisable
+from flightrec.secret_names import MARK
 from flightrec.secret_patterns import compile_patterns
 from flightrec.secret_text import Finding, find_in_text
 
@@ -93,6 +94,7 @@ class Redactor:
             return RedactedCommand(UNREDACTABLE, found=True)
 
     def _findings(self, text: str, session: bytes | None) -> list[Finding]:
+        text = PLACEHOLDER.sub(_hide, text)  # their own words must not announce secrets
         found = [*find_in_text(text), *find_in_command(text)]
         for pattern in self._deny:
             found += (Finding(*match.span(), "denied", "deny") for match in pattern.finditer(text))
@@ -100,11 +102,14 @@ class Redactor:
         if session is not None:
             remembered = self._memory.find(session, text)
             found += (Finding(start, end, "repeated", "memory") for start, end in remembered)
-        return self._without_allowed(text, found) if found and self._allow else found
+        if found and self._allow:
+            allowed = [match.span() for pattern in self._allow for match in pattern.finditer(text)]
+            found = [f for f in found if not any(a <= f.start and f.end <= b for a, b in allowed)]
+        return [f for f in found if MARK not in text[f.start : f.end]]
 
-    def _without_allowed(self, text: str, found: Sequence[Finding]) -> list[Finding]:
-        allowed = [match.span() for pattern in self._allow for match in pattern.finditer(text)]
-        return [f for f in found if not any(a <= f.start and f.end <= b for a, b in allowed)]
+
+def _hide(placeholder: re.Match[str]) -> str:
+    return MARK * len(placeholder[0])
 
 
 def _cut(text: str) -> str:

@@ -27,7 +27,7 @@ JUDGED_MAX = 200
 """So much of a value is read before it is known to be a secret, as names may follow in it."""
 
 _ASSIGNED = lazy_pattern(
-    r"(?<![\w.\-])(?P<name>[\w.\-]{2,120}+)"
+    r"(?<![\w.\-‹])(?P<name>[\w.\-]{2,120}+)"
     r"(?:(?:\\{0,3}[\"']|%22)?[\]}]?(?P<space>[ \t]{0,12})"
     r"(?P<sep>=>|:=|={1,3}|:(?!:|//)|%3[ADad])(?P<gap>[ \t]{0,8})"
     r"|\\{0,3}[\"'](?:\][ \t]{1,2}|[ \t]{0,2}(?P<comma>,)[ \t]{0,2})(?=\\{0,3}[\"']))"
@@ -35,9 +35,11 @@ _ASSIGNED = lazy_pattern(
 )
 _CALLED = frozenset(["(", "["])
 _AFTER_CLOSING = frozenset(["", " ", "\n", "\t", "\r", ";", ",", ")", "|"])
-_IN_DOUBLE = lazy_pattern(r'(?:[^"\\\n]|\\.){0,4000}+')
-_IN_SINGLE = lazy_pattern(r"(?:[^'\\\n]|\\.){0,4000}+")
-_BARE = lazy_pattern(r"(?:[^\s\"'`,;&|<>(){}\[\]]|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,4000}+")
+_IN_DOUBLE = lazy_pattern(r'(?:[^"\\\n]{1,4000}+|\\.){0,1000}+')
+_IN_SINGLE = lazy_pattern(r"(?:[^'\\\n]{1,4000}+|\\.){0,1000}+")
+_BARE = lazy_pattern(
+    r"(?:[^\s\"'`,;&|<>(){}\[\]]{1,4000}+|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,1000}+"
+)
 _BARE_IN_QUERY = lazy_pattern(r"[^\s\"'`&;|<>]{1,4000}")
 _LINE = lazy_pattern(r"[^\n]{1,4000}")
 _PARTED = lazy_pattern(r"[\s\"']")

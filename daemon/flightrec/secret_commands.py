@@ -13,6 +13,7 @@ from flightrec.command_line import CommandLine, Redirection, SimpleCommand, Word
 from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_assignments import NAME_GATES
 from flightrec.secret_names import (
+    MARK,
     Trust,
     classify_name,
     is_code,
@@ -171,7 +172,7 @@ def _sort_out(arguments: Sequence[Word], options: dict[str, str], *, stop: bool)
             values.append(value)
         elif following is not None and (value := _behind(word, following, options)) is not None:
             values.append(value)
-            used = value.form != "?" or _is_announced(value)
+            used = value.form != "?" or _is_announced(value) or MARK in value.text
     return _Arguments(values, plain)
 
 
@@ -203,7 +204,7 @@ def _behind(word: Word, following: Word, options: dict[str, str]) -> _Value | No
         if form not in {"!", "_", "."} and (form or len(name) <= WORD_CLUSTER_MAX):
             name = last
     form = options.get(name, "?")
-    if form in {".", "!"} or OPTION.match(following.text):
+    if form in {".", "!"} or OPTION.match(following.text) or (form == "?" and MARK in name):
         return None
     return _Value(name, form, following, 0)
 

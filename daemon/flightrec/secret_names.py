@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from flightrec.lazy_pattern import lazy_pattern
 
-MARK = "‹secret:"
-"""How every placeholder begins."""
+MARK = "‹"
+"""Fills the place of placeholders while a text is searched: no secret holds one."""
 
 Spans = Iterator[tuple[int, int, str]]
 """Secrets in a text: start, end (code points) and kind."""

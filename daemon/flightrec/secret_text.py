@@ -228,7 +228,7 @@ _SECURE_STRING = (
     r"(?i)\bConvertTo-SecureString\s{1,4}(?:-String\s{1,4})?[\"']?([^\s\"'$-][^\s\"']{1,400})"
 )
 _REGISTRY = (
-    r"(?i)/v\s{1,4}\S{0,60}(?:password|secret|token)\S{0,40}(?:\s{1,4}/t\s{1,4}\w{1,20})?"
+    r"(?i)/v\s{1,4}[\w.-]{0,60}(?:password|secret|token)[\w.-]{0,40}(?:\s{1,4}/t\s{1,4}\w{1,20})?"
     r"\s{1,4}/d\s{1,4}[\"']?([^\s\"']{1,400})"
 )
 _CALLS = _forms("pass", _LOGIN_CALL, _SECURE_STRING, _REGISTRY)
