@@ -2,6 +2,7 @@
 
 import os
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -231,3 +232,17 @@ def test_nothing_of_the_environment_decides_the_text(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     assert exported(make_rule()) == before
     assert os.linesep not in LABEL
+
+
+def test_of_several_remedies_the_best_one_is_written() -> None:
+    weaker = make_rule(working=("gut", "status"), number=1, c=2)
+    better = make_rule(number=2, c=5)
+
+    assert exportable([weaker, better], outside) == [better]
+
+
+def test_old_evidence_gives_way_to_new() -> None:
+    old = make_rule(("old",), ("new",), number=1, c=9)
+    fresh = msgspec.structs.replace(make_rule(number=2, c=3), last_us=400 * 24 * 3600 * 1_000_000)
+
+    assert exportable([old, fresh], outside) == [fresh, old]

@@ -28,7 +28,7 @@ from flightrec.rules import (
     Slot,
     Takes,
     Trigger,
-    best_remedies,
+    one_for_each_trigger,
     rule_key,
 )
 from flightrec.shell_words import parse
@@ -355,15 +355,15 @@ def test_equal_rules_have_equal_keys_however_they_were_quoted() -> None:
     assert learner.rule.c == 3
 
 
-def test_best_remedies_keeps_one_rule_for_each_trigger() -> None:
+def test_one_rule_is_kept_for_each_trigger_the_first() -> None:
     learner = Learner()
     for session, fix in enumerate(("pip3", "python3 -m pip", "pip3")):
         learner.type("pip list", 127, not_found("pip"), session=str(session))
         learner.type(f"{fix} list", session=str(session))
 
-    assert len(learner.rules) == 2
-    (best,) = best_remedies(learner.rules)
-    assert best.remedy.words[0] == "pip3"
+    first, second = learner.rules
+    assert list(one_for_each_trigger([first, second])) == [first]
+    assert list(one_for_each_trigger([second, first])) == [second]
 
 
 def test_the_key_of_a_rule_is_what_it_says() -> None:

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
+from flightrec.evidence import weight
 from flightrec.managed_block import set_block
 from flightrec.quarantine import why_never, why_suspicious
 from flightrec.rule_text import failing_command, where_it_fails, where_it_works, working_command
-from flightrec.rules import Origin, Rule, Status, Verdict
+from flightrec.rules import Origin, Rule, Status, Verdict, one_for_each_trigger
 from flightrec.shell_words import parse
 
 EXPORTED = (Status.PROMOTED, Status.SHARED)
@@ -70,9 +71,14 @@ def make_body(rules: Iterable[Rule], lines_left: int, bytes_left: int) -> tuple[
     return (*head, *(line for _, line in sorted(chosen))) if chosen else ()
 
 
-def _strength(rule: Rule) -> tuple[int, int, str]:
-    """Sort the best proved rule first."""
-    return (rule.d - rule.c, -rule.r, rule.id)
+def by_weight(rules: Iterable[Rule]) -> list[Rule]:
+    """Return the rules that deserve their place most first; old evidence weighs less.
+
+    Age is counted from the newest rule, so that the same rules always make the same document.
+    """
+    rules = list(rules)
+    newest_us = max((rule.last_us for rule in rules), default=0)
+    return sorted(rules, key=lambda rule: (-weight(rule, newest_us), rule.id))
 
 
 def format_rule(rule: Rule) -> str:
@@ -101,8 +107,9 @@ def code_span(text: str) -> str:
 
 def exportable(rules: Iterable[Rule], is_outside: IsOutside) -> list[Rule]:
     """Return the rules that may stand in a memory file: the best proved ones, strongest first."""
-    promoted = sorted((rule for rule in rules if rule.status in EXPORTED), key=_strength)
-    return list(islice((r for r in promoted if not why_not(r, is_outside)), RULES_MAX))
+    promoted = by_weight(rule for rule in rules if rule.status in EXPORTED)
+    fit = (rule for rule in promoted if not why_not(rule, is_outside))
+    return list(islice(one_for_each_trigger(fit), RULES_MAX))
 
 
 def why_not(rule: Rule, is_outside: IsOutside) -> str:

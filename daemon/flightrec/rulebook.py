@@ -464,13 +464,6 @@ class Rulebook:
         rows = self._connection.execute("SELECT DISTINCT session FROM hints WHERE outcome IS NULL")
         return {row[0] for row in rows}
 
-    def last_hinted(self, session: bytes) -> str | None:
-        """Return the rule that was hinted last in a session."""
-        row = self._connection.execute(
-            "SELECT rule_id FROM hints WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
-        ).fetchone()
-        return None if row is None else str(row[0])
-
     def close_hints_before(self, at_us: int) -> int:
         """Note that hints shown before this time were ignored; return how many."""
         cursor = self._connection.execute(

@@ -7,7 +7,7 @@ that project.
 
 import enum
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -180,15 +180,12 @@ def _digest(value: object) -> str:
     return hashlib.blake2b(msgspec.json.encode(value), digest_size=16).hexdigest()
 
 
-def best_remedies(rules: Iterable[Rule]) -> list[Rule]:
-    """Return the rules with the best one only for each trigger and scope, best first."""
-    best: dict[tuple[str, str], Rule] = {}
-    for rule in sorted(rules, key=standing, reverse=True):
+def one_for_each_trigger(rules: Iterable[Rule]) -> Iterator[Rule]:
+    """Yield the first rule for each trigger, project by project: let the best come first."""
+    seen: set[tuple[str, str]] = set()
+    for rule in rules:
         home = rule.project if rule.scope is Scope.PROJECT else ""
-        best.setdefault((trigger_key(rule.trigger), home), rule)
-    return list(best.values())
-
-
-def standing(rule: Rule) -> tuple[int, int, int, int]:
-    """Return the order of rules by evidence: what holds more often and is newer stands higher."""
-    return (rule.c - rule.d, rule.c, rule.r, rule.last_us)
+        key = (trigger_key(rule.trigger), home)
+        if key not in seen:
+            seen.add(key)
+            yield rule
