@@ -605,6 +605,22 @@ def test_a_failure_that_nothing_mends_is_a_lesson_from_its_second_session_on() -
     assert learner.ask("curl -fsS https://api.example.org/v1/x", session="four") == ""
 
 
+@pytest.mark.parametrize("command", ["curl -f http://localhost:1/x", "curl -f http://127.0.0.1/x"])
+def test_the_own_machine_is_no_site_that_a_lesson_is_about(command: str) -> None:
+    learner = Learner()
+    learner.type(command, 22, "curl: (22) The requested URL returned error: 429\n")
+
+    assert learner.rule.trigger.host == ""
+    assert learner.rule.scope is Scope.PROJECT
+
+
+def test_a_lesson_needs_a_site_where_the_program_may_do_anything() -> None:
+    learner = Learner()
+    learner.type("python3 x.py", 1, "requests.exceptions.HTTPError: 429 Too Many Requests\n")
+
+    assert learner.rules == []
+
+
 def test_an_alias_as_remedy_is_offered_although_no_file_has_its_name() -> None:
     learner = Learner()
     learner.type("dply", 127, not_found("dply"))

@@ -155,6 +155,14 @@ def test_what_is_put_before_a_command_is_not_put_there_twice(
     assert apply(("make", "install"), remedy, line) == expected
 
 
+@pytest.mark.parametrize(
+    ("remedy", "line"),
+    [(SUDO, "sudo make install"), (VARIABLE, "A=2 make install"), (STEP, "npm i && make install")],
+)
+def test_a_line_that_has_the_remedy_in_it_is_no_trigger(remedy: Remedy, line: str) -> None:
+    assert find_trigger(Trigger("x", ("make", "install")), remedy, parse(line), HERE) is None
+
+
 def test_steps_are_not_put_into_the_middle_of_a_pipe() -> None:
     line = parse("yes | make install")
     found = find_trigger(Trigger("x", ("make", "install")), STEP, line, HERE)

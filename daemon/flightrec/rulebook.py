@@ -50,8 +50,6 @@ LOOKUPS_KEPT = 1024
 RULES_AT_ONCE = 32
 """Rules about one command that are looked at, the best first: a bound, not a choice."""
 
-ID_KINDS = ("ERR", "COR", "LRN", "GAP")
-
 _OFFERED = """
 SELECT id, trigger, remedy, scope, project, origin, c, d - pardoned, failed, failures FROM rules
 WHERE status IN ('active', 'promoted', 'shared') AND c > d - pardoned AND held_back = ''
