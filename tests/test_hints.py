@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from flightrec.failure_kinds import FailureKind
 from flightrec.hints import COLUMNS_MAX, HintContext, HintIndex, HintRule, Outcome, says_the_same
 from flightrec.rules import Origin, Remedy, Scope, Slot, Takes, Trigger
 from flightrec.shell_words import parse
@@ -78,6 +79,14 @@ def test_failures_in_all_worktrees_of_the_project_are_counted() -> None:
     outcomes = (failed_here(2), failed_here(3, worktree="/work/other"))
 
     assert "(5×:" in ask(make_rule(outcomes=outcomes))
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_no_hint_is_wider_than_three_hundred_columns(kind: FailureKind) -> None:
+    rule = make_rule(trigger=Trigger(kind.value, ("gti", REST)), failures=9_999)
+    longest = max((ask(rule, command=f"gti {'x' * length}") for length in range(190, 240)), key=len)
+
+    assert COLUMNS_MAX + 50 < len(longest) <= 300
 
 
 def test_a_newer_outcome_replaces_the_older_one_of_its_worktree() -> None:

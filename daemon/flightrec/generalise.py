@@ -21,7 +21,7 @@ from flightrec.rules import Pattern, Remedy, Scope, Slot, Takes, Trigger
 from flightrec.shell_words import CommandLine, SimpleCommand, parse, quote
 from flightrec.wire import WordKind
 
-SEGMENT_MAX = 240
+SEGMENT_MAX = 200
 """Characters of a segment that becomes part of a rule: what does not fit into a hint is none."""
 
 STEPS_MAX = 4

@@ -106,7 +106,7 @@ class Hint:
 REPEAT_AFTER_US = 60 * 60 * 1_000_000
 """A hint whose remedy was not tried is shown again in the same session after this time."""
 
-COLUMNS_MAX = 240
+COLUMNS_MAX = 210
 """Of a remedy in a hint: what is longer would be cut, and half a command is none."""
 
 COMMAND_MAX = 4_000
