@@ -62,8 +62,9 @@ static bool is_to_ask(struct conversation *talk)
                                  talk->link.generation, run->text, run->size);
 }
 
-/* Tell the daemon that the run starts (or, where it was deferred, that it did). */
-static enum wire_verdict announce(struct conversation *talk, bool may_ask)
+/* Tell the daemon that the run starts (or, where it was deferred, that it did), and wait for its word
+ * where that is wanted. */
+static enum wire_verdict announce(struct conversation *talk, bool asks)
 {
     struct run *run = &talk->run;
     struct frame frame;
@@ -82,8 +83,8 @@ static enum wire_verdict announce(struct conversation *talk, bool may_ask)
         .tmux_pane = text_or_nothing(talk->tmux_pane),
     };
 
-    link_connect(&talk->link, may_ask);
-    starting.wants_reply = may_ask && is_to_ask(talk);
+    link_connect(&talk->link, false);
+    starting.wants_reply = asks;
     starting.path = variable_to_send(talk, 0);
     starting.virtual_env = variable_to_send(talk, 1);
     starting.conda_prefix = variable_to_send(talk, 2);
@@ -259,26 +260,49 @@ static enum line_verdict begin_in_zsh(struct conversation *talk, const struct re
     return begin(talk, record, &line, kind_in_zsh(record));
 }
 
+/* The shell may go on: the command's time begins. */
+static void let_go_on(struct conversation *talk, const struct record *record, enum answer kind)
+{
+    talk->run.released_us = clock_mono_us();
+    answer(talk, record, kind);
+}
+
+static void ask_first(struct conversation *talk, const struct record *record)
+{
+    enum wire_verdict told = announce(talk, true);
+
+    if (told == VERDICT_HINT)
+        show_hint(talk);
+    if (told == VERDICT_PRIVATE) {
+        link_forget(&talk->link, talk->run.id);
+        talk->run.is_open = false;
+    }
+    let_go_on(talk, record, told == VERDICT_PRIVATE ? ANSWER_PRIVATE : ANSWER_GO);
+}
+
 static void on_starting(struct conversation *talk, const struct record *record)
 {
     enum line_verdict verdict = flag_of(record) == LINE_TYPED ? begin_in_zsh(talk, record)
                                                               : begin_in_bash(talk, record);
-    enum wire_verdict told = VERDICT_NONE;
 
-    if (verdict == LINE_RECORD)
-        told = announce(talk, true);
-    if (told == VERDICT_HINT)
-        show_hint(talk);
-    if (told == VERDICT_PRIVATE)
-        link_forget(&talk->link, talk->run.id);
-    if (told == VERDICT_PRIVATE || verdict == LINE_PRIVATE) {
+    if (verdict == LINE_PRIVATE) {
         talk->run.is_open = false;
         answer(talk, record, ANSWER_PRIVATE);
         return;
     }
-    talk->run.is_deferred = verdict == LINE_REPEAT;
-    talk->run.released_us = clock_mono_us();
-    answer(talk, record, verdict == LINE_REPEAT ? ANSWER_REPEAT : ANSWER_GO);
+    if (verdict == LINE_REPEAT) {
+        talk->run.is_deferred = true;
+        let_go_on(talk, record, ANSWER_REPEAT);
+        return;
+    }
+    link_connect(&talk->link, true);
+    if (is_to_ask(talk)) {
+        ask_first(talk, record);
+        return;
+    }
+    /* Before the daemon wakes up and takes the processor from both of us. */
+    let_go_on(talk, record, ANSWER_GO);
+    announce(talk, false);
 }
 
 /* Lines that have run already. Of several (a paste) only the last one's status can be told. */

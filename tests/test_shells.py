@@ -956,7 +956,7 @@ def bash_preexec(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(named)
     folder = tmp_path_factory.mktemp("bash-preexec")
     npm = shutil.which("npm")
-    package = "@microsoft/inshellisense@0.0.1-rc.32"
+    package = "@microsoft/inshellisense@0.0.1-rc.16"
     if npm is None:
         pytest.skip("bash-preexec: npm is not installed (or set FLIGHTREC_BASH_PREEXEC)")
     with contextlib.suppress(subprocess.TimeoutExpired):
