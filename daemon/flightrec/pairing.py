@@ -24,7 +24,6 @@ from flightrec.remedies import (
     BY_WORLD,
     NONE,
     Step,
-    changes_environment,
     closeness,
     plain_output,
     variable_mends,
@@ -320,10 +319,12 @@ class _Pairing:
         best = max(rank for rank, _step in close)
         if best < least:
             return None
+        if best == BY_KIND and any(r == NONE and not s.only_looks for r, s in close):
+            return None  # something else happened too, and nothing says which of them it was
         chosen = [step for rank, step in close if rank == best]
         if best < BY_NAME:
             chosen = chosen[-1:]
-        environment = any(changes_environment(step) for step in chosen)
+        environment = any(step.changes_environment for step in chosen)
         kind = RecoveryKind.ENVIRONMENT if environment else RecoveryKind.PREREQUISITE
         chosen += _makers(chosen, steps)
         return self._make(index, kind, self._runs_of(chosen))
@@ -398,8 +399,8 @@ class _Pairing:
 
     def _prepares(self, later: Invocation, index: int) -> bool:
         """Whether the other command is what mends such an error before the failed one is tried."""
-        if later.subcommand == self.failed.subcommand:
-            return False
+        if later.subcommand == self.failed.subcommand or self.failure.kind is K.LOCKFILE:
+            return False  # npm ci, npm install: the other one does the same work
         if later.name != self.failed.name:
             step = self._steps_of(self.passed.run, self.passed.line, index + 1, set())[index]
             return closeness(self.failure, step, self.output) > BY_KIND

@@ -211,6 +211,7 @@ def other_subcommand(attempt: Attempt) -> bool:
     both = {attempt.failed.subcommand, attempt.later.subcommand}
     return (
         attempt.same_name
+        and len(both) == 2
         and both <= {"ci", "install", "i", "sync", "lock"}
         and not attempt.change.removed[1:]
     )
