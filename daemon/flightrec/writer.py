@@ -260,19 +260,22 @@ class Writer:
             self._link.send(Answer(ask.id, self._trouble))
             return
         place = self._recording.workplace()
-        try:
-            self._link.send(Answer(ask.id, None, do(ask.verb, place, ask.arguments)))
-        except FlightrecError as error:
+        error, result = self._do(ask, place)
+        if error is not None or place.start_over:
             self._recording.start_over()
-            self._link.send(Answer(ask.id, str(error)))
+        self._follow(place)  # first: whoever has the answer may count on what it means for hints
+        self._link.send(Answer(ask.id, error, result))
+
+    def _do(self, ask: Ask, place: Workplace) -> tuple[str | None, bytes]:
+        """Return the error's line, if any, and the answer."""
+        try:
+            return None, do(ask.verb, place, ask.arguments)
+        except FlightrecError as error:
+            return str(error), b"{}"
         except Exception as error:
             log.exception("could not %s", ask.verb)
-            self._recording.start_over()
             reason = trouble_of(error) or f"{type(error).__name__} (see {self._paths.log})"
-            self._link.send(Answer(ask.id, f"{ask.verb}: {reason}"))
-        if place.start_over:
-            self._recording.start_over()
-        self._follow(place)
+            return f"{ask.verb}: {reason}", b"{}"
 
     def _follow(self, done: Workplace | Result) -> None:
         """Let hints and memory files follow what was done."""
