@@ -101,7 +101,7 @@ def _read(text: str, *, zsh: bool) -> CommandLine:
     )
 
 
-class _Expect(enum.Enum):
+class _Expect(enum.IntEnum):  # numbers are hashed in C, and this is looked up at every token
     """What the next word is."""
 
     COMMAND = enum.auto()  # a reserved word, an assignment or a program
@@ -658,15 +658,16 @@ class _Commands:
         self.redirections.clear()
 
     def _add_segment(self) -> None:
-        parts: list[Word | Redirection] = [*self.assignments, *self.words, *self.redirections]
-        start = min(part.start for part in parts)
+        parts: list[list[Word] | list[Redirection]]
+        parts = [part for part in (self.assignments, self.words, self.redirections) if part]
+        start = min([part[0].start for part in parts])
         if self.segments:
             self.operators.append(self.gap or Operator(";", start, start))
         self.gap = None
         self.segments.append(
             SimpleCommand(
                 start,
-                max(part.end for part in parts),
+                max([part[-1].end for part in parts]),
                 tuple(self.assignments),
                 tuple(self.words),
                 count_wrapper_words([word.text for word in self.words]),
