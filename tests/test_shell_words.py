@@ -580,7 +580,7 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@settings(database=None, deadline=None, max_examples=1200, derandomize=True)
+@settings(database=None, deadline=None, max_examples=800, derandomize=True)
 @given(st.one_of(st.text(max_size=80), PUNCTUATION, SOUP))
 @example("function <>mf () ((")
 def test_any_text_is_read_into_parts_that_lie_in_it_in_order(text: str) -> None:
@@ -850,7 +850,7 @@ def check_written_line(write: Writer, comment: str) -> None:
 @settings(
     database=None,
     deadline=None,
-    max_examples=120,
+    max_examples=100,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -890,7 +890,7 @@ needs_bash_5_2 = pytest.mark.skipif(
 
 
 @needs_bash_5_2
-@settings(database=None, deadline=None, max_examples=500, derandomize=True)
+@settings(database=None, deadline=None, max_examples=350, derandomize=True)
 @given(SOUP)
 @example("$$'\\''")
 @example("2>&1>f")
@@ -947,7 +947,7 @@ def check_against_what_bash_runs(text: str, folder: Path) -> None:
     assert sorted(expected) == sorted(ran)
 
 
-@settings(database=None, deadline=None, max_examples=400, derandomize=True)
+@settings(database=None, deadline=None, max_examples=300, derandomize=True)
 @given(HARMLESS)
 def test_what_bash_would_run_is_what_the_segments_say(
     tmp_path_factory: pytest.TempPathFactory, text: str
