@@ -91,6 +91,8 @@ def _word_put_before(attempt: Attempt, named: Sequence[str]) -> bool:
 def _is_synonym(wrong: str, right: str, attempt: Attempt) -> bool:
     if not any(wrong in group and right in group for group in SYNONYMS):
         return False
+    if not attempt.failed.operands and not attempt.later.operands:
+        return True
     return bool(attempt.kept_things) and attempt.keeps(but=(wrong,))
 
 

@@ -147,6 +147,7 @@ _VERSION_CONTROL = (
     _row(K.UNKNOWN_REVISION, "git", "invalid reference", r"invalid reference: NAME"),
     _row(K.UNKNOWN_REVISION, "git", "remote ref", r"couldn't find remote ref NAME"),
     _row(K.UNKNOWN_REVISION, "git", "remote branch", r"remote branch NAME not found"),
+    _row(K.UNKNOWN_REVISION, "git", "no names found"),
     _row(K.UNKNOWN_REVISION, "git", "bad revision", r"bad revision QUOTED"),
     _row(K.UNKNOWN_REVISION, "git", "not something we can merge", r"merge: NAME - not something we can merge"),
     _row(K.UNKNOWN_REVISION, "git", "invalid upstream", r"invalid upstream QUOTED"),
@@ -208,6 +209,7 @@ _OPTIONS = (
 )  # fmt: skip
 
 _SUBCOMMANDS = (
+    _row(K.UNKNOWN_SUBCOMMAND, "", "specified command or file was not found"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "or invalid arguments", r"unknown command or invalid arguments:\s{0,4}QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "missing script", r"missing script:? NAME$"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "script not found", r"script not found:? NAME$"),
@@ -323,7 +325,7 @@ _PACKAGES = (
     _row(K.MISSING_PACKAGE, "rust", "in registry", r"could not find NAME in registry"),
     _row(K.MISSING_PACKAGE, "rust", "could not be found in registry", r"the crate NAME could not be found in registry"),
     _row(K.MISSING_PACKAGE, "ruby", "could not find a valid gem", r"could not find a valid gem QUOTED"),
-    _row(K.MISSING_PACKAGE, "helm", "repo", r"error: repo NAME not found"),
+    _row(K.MISSING_PACKAGE, "helm", "repo", r"repo(?:sitory)? NAME not found"),
     _row(K.ALREADY_EXISTS, "brew", "is already installed", r"NAME is already installed"),
     _row(K.WRONG_VERSION, "", "requires a different python"),
     _row(K.WRONG_VERSION, "", "unsupported engine"),
@@ -514,6 +516,7 @@ _MANIFESTS = tuple(
 _FILES = (
     _row(K.IS_A_DIRECTORY, "", "omitting directory", r"omitting directory ?(?:QUOTED)?"),
     _row(K.IS_A_DIRECTORY, "", "-r not specified"),
+    _row(K.IS_A_DIRECTORY, "", "not a regular file", r"NAME: not a regular file"),
     _row(K.IS_A_DIRECTORY, "", "hard link not allowed for directory", r"(?:QUOTED)?:? ?hard link not allowed"),
     _row(K.IS_A_DIRECTORY, "", "is a directory", r"(?:cannot \w+|QUOTED|NAME):? ?(?:QUOTED)?: is a directory|is a directory"),
     _row(K.NOT_EMPTY, "", "directory not empty", r"QUOTED: directory not empty|directory not empty"),
@@ -581,6 +584,7 @@ _NETWORK = (
     _row(K.AUTHENTICATION, "", "credential", r"(?:no|unable to locate|missing|could not (?:find|load)|invalid|not find|bad|expired|load|default|without|the provided) (?:\S+ ){0,4}credentials?"),
     _row(K.AUTHENTICATION, "", "password", r"no password (?:supplied|was provided)|password authentication failed|(?:wrong|incorrect|invalid|bad) password|password (?:is )?(?:required|incorrect)"),
     _row(K.AUTHENTICATION, "", "access denied for user"),
+    _row(K.AUTHENTICATION, "", "missing sudo password"),
     _row(K.AUTHENTICATION, "", "logged in", r"(?:not|aren't|must be|need to be|to be|are not) (?:\S+ ){0,2}logged in"),
     _row(K.AUTHENTICATION, "", "log in", r"(?:you )?(?:must|need to|have to|please|to) (?:first )?log ?in"),
     _row(K.AUTHENTICATION, "", "login", r"(?:please |need to |must |try |to |run )(?:run )?['\"]?(?:\w+ ){1,3}(?:auth )?(?:sso )?log-?in\b|login required|no login"),
@@ -638,6 +642,8 @@ _OUTCOMES = (
 
 _LATE = (
     _row(K.ALREADY_EXISTS, "", "already exists", r"(?:QUOTED|NAME):? already exists|already exists"),
+    _row(K.ALREADY_EXISTS, "", "still in use", r"name that is still in use"),
+    _row(K.ALREADY_EXISTS, "", "duplicate session", r"duplicate session: NAME"),
     _row(K.ALREADY_EXISTS, "", "file exists", r"QUOTED: file exists|file exists"),
     _row(K.REFUSED, "", "refusing to"),
     _row(K.REFUSED, "", "--no-preserve-root"),
@@ -675,6 +681,7 @@ _LATE = (
     _row(K.MISSING_FILE, "", "no such file", r"no such file:? NAME|no such file"),
     _row(K.MISSING_FILE, "", "unable to open", r"unable to open (?:database |file )?QUOTED"),
     _row(K.MISSING_FILE, "", "not find", r"(?:could not|cannot|can't|can not|did not|unable to) find (?:the )?(?:file|path|directory|folder|input file|config file)s?:? ?NAME"),
+    _row(K.MISSING_FILE, "", "does not contain a", r"does not contain an? NAME"),
     _row(K.MISSING_FILE, "", "cannot open", r"cannot open (?:file )?QUOTED"),
     _row(K.MISSING_FILE, "", "open", r"(?:could not|cannot|can't|unable to|failed to) (?:find or )?open (?:the )?(?:input |source |script |archive |config(?:uration)? )?(?:file\b|directory\b)?:? ?NAME"),
     _row(K.MISSING_FILE, "", "file", r"(?:could not|cannot|can't|unable to|failed to) (?:read|load|locate|access) (?:the )?(?:input |source |script |archive |config(?:uration)? )?file:? ?NAME"),
@@ -697,6 +704,7 @@ _LATE = (
 
 WORDINGS = (
     *_VERSION_CONTROL,
+    *_EXPRESSIONS,
     *_PACKAGES,
     *_SUBCOMMANDS,
     *_OPTIONS,
@@ -704,7 +712,6 @@ WORDINGS = (
     *_MODULES,
     *_MANIFESTS,
     *_VARIABLES,
-    *_EXPRESSIONS,
     *_FILES,
     *_NETWORK,
     *_ARGUMENTS,

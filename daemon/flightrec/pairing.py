@@ -35,7 +35,7 @@ from flightrec.remedy_tables import (
     PRIVILEGE_KINDS,
 )
 from flightrec.attempt import Attempt, prose
-from flightrec.replacements import is_correction
+from flightrec.replacements import is_correction, same_purpose
 from flightrec.shell_words import CommandLine
 
 __all__ = [
@@ -319,15 +319,23 @@ class _Pairing:
         best = max(rank for rank, _step in close)
         if best < least:
             return None
-        if best == BY_KIND and any(r == NONE and not s.only_looks for r, s in close):
-            return None  # something else happened too, and nothing says which of them it was
         chosen = [step for rank, step in close if rank == best]
+        if best == BY_KIND and not self._alone_and_last(chosen, close):
+            return None  # something else may have done it, and nothing says which
         if best < BY_NAME:
             chosen = chosen[-1:]
         environment = any(step.changes_environment for step in chosen)
         kind = RecoveryKind.ENVIRONMENT if environment else RecoveryKind.PREREQUISITE
         chosen += _makers(chosen, steps)
         return self._make(index, kind, self._runs_of(chosen))
+
+    def _alone_and_last(self, chosen: Sequence[Step], close: Sequence[tuple[int, Step]]) -> bool:
+        """Whether nothing else changed anything, and the pass came right after."""
+        if any(rank == NONE and not step.only_looks for rank, step in close):
+            return False
+        after = [entry for entry in self.between if not _only_waits(entry)]
+        last = after[-1].run.run if after else b""
+        return chosen[-1].run.run in (last, self.passed.run.run)
 
     def _runs_of(self, steps: Sequence[Step]) -> tuple[CommandRun, ...]:
         """Return the runs of steps in their order, each once, the passing run itself left out."""
@@ -401,6 +409,8 @@ class _Pairing:
         """Whether the other command is what mends such an error before the failed one is tried."""
         if later.subcommand == self.failed.subcommand or self.failure.kind is K.LOCKFILE:
             return False  # npm ci, npm install: the other one does the same work
+        if same_purpose(later.name, self.failed.name) and later.name != self.failed.name:
+            return False
         if later.name != self.failed.name:
             step = self._steps_of(self.passed.run, self.passed.line, index + 1, set())[index]
             return closeness(self.failure, step, self.output) > BY_KIND
@@ -419,7 +429,11 @@ class _Pairing:
         )
 
     def _much_the_same(self, later: Invocation, change: Change) -> bool:
-        return self.failed.name == later.name and len(change.kept) > len(change.removed)
+        if self.failed.name != later.name:
+            return False
+        # psql -U postgres, sudo -u postgres psql
+        moved = set(change.removed) <= {"-U", "-u", "--user", *later.wrappers}
+        return len(change.kept) > len(change.removed) or (bool(change.removed) and moved)
 
     def _writes_for(self, later: Invocation) -> bool:
         """``echo x > /etc/f`` → ``echo x | sudo tee /etc/f``: a redirection has no sudo."""
@@ -491,6 +505,10 @@ class _Pairing:
 def _differs_in_a_secret(change: Change) -> bool:
     """Whether what changed is a secret: its value must never become a rule."""
     return any(PLACEHOLDER.search(word) for word in (*change.removed, *change.added))
+
+
+def _only_waits(entry: Entry) -> bool:
+    return all(segment.program in ("sleep", "wait") for segment in entry.line.segments)
 
 
 def _is_move(entry: Entry) -> bool:

@@ -32,6 +32,8 @@ def spelled_out(attempt: Attempt) -> bool:
         return False
     if later.asks_information:
         return attempt.failed.asks_information and stands_in(text, attempt.prose)
+    if not attempt.same_tool and not attempt.kept_things:
+        return False  # what is to be done first
     return len(later.words) > 1 and stands_in(text, attempt.prose)
 
 
@@ -48,15 +50,12 @@ def _is_proposed_option(word: str, attempt: Attempt) -> bool:
 
 def _subcommand_suggested(attempt: Attempt) -> bool:
     """Another subcommand of the same tool, which the error proposes, on the same thing."""
-    failed, later = attempt.failed, attempt.later
+    later = attempt.later
     if not attempt.change.added or not later.subcommand:
         return False
     if not stands_in(f"{later.program} {later.subcommand}", attempt.prose):
         return False
-    if failed.operands:
-        return bool(attempt.kept_things)
-    rest = [w for w in later.words if w not in later.subcommand.split()]
-    return bool(rest) and all(stands_in(w, attempt.prose) for w in rest)
+    return bool(attempt.kept_things)
 
 
 def _another_command_suggested(attempt: Attempt) -> bool:

@@ -151,7 +151,7 @@ def _is_suggested(step: Step, output: str) -> bool:
     if not verb or not stands_in(f"{invocation.name} {verb}", output):
         return False
     rest = [word for word in words if word not in verb.split()]
-    return not rest or any(stands_in(word, output) for word in rest)
+    return not rest or any(len(word) > 2 and word in output for word in rest)
 
 
 def _install_closeness(failure: Failure, step: Step) -> int:

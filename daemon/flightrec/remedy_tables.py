@@ -286,7 +286,7 @@ MENDING_RUNS: dict[FailureKind, re.Pattern[str]] = {
         K.DEPENDENCIES: rf"(?:apt|apt-get|dpkg|npm|pip|pip3|yarn|pnpm|conda)\b.*(?:install|configure|update|upgrade|autoremove|remove|uninstall|-f\b)|{_REMOVE}",
         K.DISK_FULL: r"(?:rm|truncate)\b|.*\b(?:prune|clean|purge|autoremove|gc|vacuum|clear|delete|cleanup)\b",
         K.WRONG_VERSION: r"(?:nvm|fnm|pyenv|rbenv|asdf|mise|rustup|sdk|jenv|volta|corepack|n|brew|apt|apt-get|update-alternatives|conda|uv)\b",
-        K.MISSING_MODEL: r".*\b(?:pull|download|fetch|install)\b",
+        K.MISSING_MODEL: r".*\b(?:pull|download\w*|fetch|install)\b",
         K.ENCODING: r"locale-gen|localedef|update-locale|dpkg-reconfigure|(?:apt|apt-get) .*locales",
         K.NO_DISPLAY: r"Xvfb|xhost|vncserver|startx",
         K.NOT_RUNNING: _START,
@@ -399,7 +399,9 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
         },
         K.HOST_KEY: {"*": "-o"},
         K.AUTHENTICATION: {
-            "*": "-u --user -p --password -i --identity -P -U --username --token --key -n --netrc --profile -E -W -h --host --no-sign-request -a --anonymous --header -H"
+            "ansible-playbook": "-K --ask-become-pass -k --ask-pass",
+            "ansible": "-K --ask-become-pass -k --ask-pass",
+            "*": "-u --user -p --password -i --identity -P -U --username --token --key -n --netrc --profile -E -W -h --host --no-sign-request -a --anonymous --header -H",
         },
         K.PERMISSION: {
             "npm": "--prefix",
@@ -444,6 +446,7 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
         },
         K.PORT_IN_USE: {"*": "--port -p -P -l --listen --http-port --address --bind -b"},
         K.DNS: {},
+        K.UNKNOWN_REVISION: {"git": "--always --tags"},
         K.API_KEY: {"*": "--api-key --key --token"},
         K.MISSING_MANIFEST: {
             "*": "-f --file --manifest-path --project-directory --config -p --project"

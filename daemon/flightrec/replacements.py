@@ -31,7 +31,7 @@ _EXPLORERS = frozenset(
 """With another path these look around; it takes a slip of the keys to make that a correction."""
 
 _INTERPRETERS = frozenset("bash sh zsh dash ksh fish source . node ruby perl php Rscript".split())
-_BRANCHES = frozenset(("main", "master", "trunk", "develop", "dev"))
+_BRANCHES = frozenset(("main", "master", "trunk"))
 
 
 def is_correction(attempt: Attempt) -> bool:
@@ -140,7 +140,7 @@ def target_corrected(attempt: Attempt) -> bool:
     if not attempt.same_name:
         return False
     named = attempt.failure.named
-    wrong = [w for w in change.removed if any(n and (n in w or w in n) for n in named)]
+    wrong = [w for w in change.removed if any(_holds_name(w, n) for n in named)]
     rest = [w for w in change.removed if w not in wrong]
     if not wrong or len(rest) > len(change.kept):
         return False
@@ -150,6 +150,23 @@ def target_corrected(attempt: Attempt) -> bool:
         and _without_digits(w) != _without_digits(right)
         for w in wrong
         for right in change.added
+    )
+
+
+def _holds_name(word: str, name: str) -> bool:
+    """Whether a word is, or is made with, a name that the error gives; a text is no word."""
+    if " " in word:
+        return False
+    return word == name or (len(name) > 2 and name in word) or (len(word) > 2 and word in name)
+
+
+def other_flavour(attempt: Attempt) -> bool:
+    """``date -d`` → ``gdate -d``: the same words to the tool that knows the option."""
+    failed, later = attempt.failed, attempt.later
+    return (
+        not attempt.same_name
+        and failed.words == later.words
+        and same_purpose(failed.name, later.name)
     )
 
 
@@ -258,7 +275,13 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
         other_service_manager,
         words_joined,
     ),
-    K.UNKNOWN_OPTION: (option_corrected, slip_corrected, suggested, words_joined),
+    K.UNKNOWN_OPTION: (
+        option_corrected,
+        slip_corrected,
+        other_flavour,
+        suggested,
+        words_joined,
+    ),
     K.USAGE: (called_differently, word_corrected, option_corrected, slip_corrected, suggested),
     K.ARGUMENT_COUNT: (called_differently, option_corrected, suggested),
     K.INVALID_VALUE: (called_differently, option_corrected, word_corrected, suggested),
@@ -268,7 +291,7 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.MISSING_MANIFEST: (path_corrected, option_added, suggested),
     K.MISSING_TARGET: (target_corrected, option_added, suggested),
     K.MISSING_PACKAGE: (target_corrected, option_corrected, suggested, words_joined),
-    K.UNKNOWN_REVISION: (target_corrected, path_corrected, suggested, words_joined),
+    K.UNKNOWN_REVISION: (target_corrected, path_corrected, option_added, suggested, words_joined),
     K.MANAGED_ENVIRONMENT: (option_added, other_interpreter, suggested),
     K.MISSING_MODULE: (other_interpreter, option_added, suggested),
     K.NOT_EXECUTABLE: (through_interpreter, program_path_corrected, suggested),
