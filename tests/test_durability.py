@@ -328,6 +328,7 @@ def test_a_database_found_damaged_while_it_is_used_is_set_aside(home: Path) -> N
         (aside,) = daemon.paths.state.glob("flightrec.db.corrupt-*Z")
         assert daemon.commands() == ["after"]
         assert stored_commands(aside) == ["before"]
+        assert daemon.status()["notes"] == [f"the database was damaged; it is kept as {aside}"]
 
 
 def test_a_newer_database_is_refused_and_left_alone(home: Path) -> None:

@@ -91,7 +91,6 @@ def open_database(path: Path, *, vfs: str = "") -> Opened:
             raise
         quarantined = set_aside(path)
         connection, warning = _open_checked(path, vfs)
-        HighWaterMark(path).note(0)
         return Opened(connection, quarantined=quarantined, warning=warning)
     return Opened(connection, lost=_count_lost(connection, path), warning=warning)
 
@@ -134,6 +133,7 @@ def set_aside(path: Path) -> Path:
             Path(f"{path}{suffix}").replace(f"{target}{suffix}")
     with contextlib.suppress(FileNotFoundError):
         target.chmod(0o600)
+    HighWaterMark(path).note(0)  # what was in it is not lost
     return target
 
 

@@ -140,10 +140,10 @@ class Recording:
         self._store.close()
         os.close(self._lock)
 
-    def set_aside(self) -> None:
-        """Close a damaged database and move it out of the way."""
+    def set_aside(self) -> Path:
+        """Close a damaged database and move it out of the way; return where it is."""
         self.close()
-        database.set_aside(self._paths.database)
+        return database.set_aside(self._paths.database)
 
     def commit(self, group: Sequence[Feed | Shown | Ended]) -> Result:
         """Record the messages in one transaction, all or none. Raises what the database raises."""
@@ -231,12 +231,17 @@ def _take_lock(path: Path) -> int:
             return lock
 
 
+def damage_note(aside: Path) -> str:
+    """Return the line about a damaged database that was put there."""
+    return f"the database was damaged; it is kept as {aside}"
+
+
 def _notes(store: Store) -> list[str]:
     notes = []
     if store.quarantined:
-        notes.append(f"the database was damaged; it is kept as {store.quarantined}")
+        notes.append(damage_note(store.quarantined))
     if store.lost:
-        notes.append(f"{store.lost} recorded commands were lost when the system stopped")
+        notes.append(f"recorded commands lost when the system stopped: {store.lost}")
     if store.warning:
         notes.append(store.warning)
     return notes

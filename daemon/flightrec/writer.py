@@ -46,7 +46,7 @@ from flightrec.link import (
 )
 from flightrec.memory_file import SETTLE_S
 from flightrec.paths import Paths, find_paths
-from flightrec.recording import Recording, Result
+from flightrec.recording import Recording, Result, damage_note
 from flightrec.verbs import do
 from flightrec.workplace import Workplace
 
@@ -117,6 +117,7 @@ class Writer:
         self._link = link
         self._settings = _settings_or_defaults(paths)
         self._recording: Recording | None = None
+        self._damage: str | None = None
         self._pending: list[Feed | Shown | Ended] = []
         self._oldest_s = 0.0
         self._failures = 0
@@ -190,7 +191,8 @@ class Writer:
             self._fail(error)
             return False
         self._recording = recording
-        self._link.send(Ready(recording.notes, recording.is_fresh))
+        notes = [*recording.notes, *filter(None, (self._damage,))]
+        self._link.send(Ready(notes, recording.is_fresh or self._damage is not None))
         self._send_rules(recording.hint_rules())
         self._clear_trouble()
         self._ask_for_export()  # a predecessor may have died between commit and export
@@ -223,7 +225,7 @@ class Writer:
         """Note why nothing can be stored now; what is pending stays pending."""
         if is_damage(error) and self._recording is not None:
             log.error("the database is damaged: %s", type(error).__name__)
-            self._recording.set_aside()
+            self._damage = damage_note(self._recording.set_aside())
             self._recording = None
         trouble = str(error) if isinstance(error, FlightrecError) else trouble_of(error)
         if trouble is None and is_damage(error):
