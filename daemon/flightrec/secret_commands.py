@@ -19,6 +19,8 @@ from flightrec.secret_names import (
     is_code,
     is_harmless,
     is_path,
+    is_variable,
+    login_offset,
     looks_random,
     words,
 )
@@ -35,7 +37,7 @@ from flightrec.secret_programs import (
     program_name,
     words_after,
 )
-from flightrec.secret_text import Finding, cookie_values
+from flightrec.secret_text import Finding, cookie_values, find_in_text
 from flightrec.shell_words import parse
 
 LINES_MAX = 20
@@ -102,6 +104,7 @@ _TOKENS = lazy_pattern(r"[\w.+-]{2,64}")
 _SECRET_OPTION = lazy_pattern(
     r"(?i)(?:\A|\s)[-+/]{1,2}[\w.-]{0,40}?"
     r"(?:pass|pw|psk|pin|puk|secret|token|key|auth|cred|otp|jwt|pat|bearer|cookie|mnemonic|code|login)"
+    r"|(?:set|change|reset|update|user)[-_:](?:[a-z]{1,20}[-_:])?pass"
 )
 _VERBS = words("""
     activate add-authtoken api-key apikey auth authenticate authtoken login redeem register
@@ -139,8 +142,14 @@ class _Value(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Return what the option is given."""
-        return self.word.text[self.begin :]
+        """Return what the option is given, as it is to be judged."""
+        return _judged(self.word, self.begin)
+
+
+def _judged(word: Word, begin: int) -> str:
+    """Return the rest of a word; without a dollar that is written as one and names no variable."""
+    text = word.text[begin:]
+    return text[1:] if word.literal and text[:1] == "$" and not is_variable(text) else text
 
 
 class _Arguments(NamedTuple):
@@ -172,7 +181,7 @@ def _sort_out(arguments: Sequence[Word], options: dict[str, str], *, stop: bool)
             values.append(value)
         elif following is not None and (value := _behind(word, following, options)) is not None:
             values.append(value)
-            used = value.form != "?" or _is_announced(value) or MARK in value.text
+            used = value.form != "?" or _is_announced(value) or _was_announced(value)
     return _Arguments(values, plain)
 
 
@@ -236,6 +245,10 @@ def _is_announced(value: _Value) -> bool:
     return text.isdigit() and len(text) >= 4 and bool(_CODE_OPTION.search(value.option))
 
 
+def _was_announced(value: _Value) -> bool:
+    return MARK in value.text and _names_secret(value.option)
+
+
 # --- what a segment tells --------------------------------------------------------------------
 
 
@@ -281,6 +294,8 @@ def _option_secrets(value: _Value) -> _Secrets:
             yield _rest(word, begin, named.kind, "option")
         elif _is_login(value):
             yield from _half_secret(word, begin, ":")
+        elif begin == 0:
+            yield from _target_secret(word)
     elif not form:
         if _is_secret(value.text):
             yield _rest(word, begin, named.kind if named else "pass", "program")
@@ -295,15 +310,20 @@ def _is_secret(value: str) -> bool:
     return not is_harmless(value, "pass") and not is_path(value)
 
 
-_LOGIN_OPTIONS = frozenset(
-    ["--auth", "-auth", "--credentials", "--creds", "--basic-auth", "--login", "--userpass"]
-)
+_LOGIN_OPTIONS = words("""
+    --auth --basic --basic-auth --cred --credentials --creds --http-auth --httpauth --login
+    --proxy-auth --userpass -auth -basic
+""")
 
 
 def _is_login(value: _Value) -> bool:
-    user, _, password = value.text.partition(":")
-    drawn = any(map(str.isdigit, password)) and not password.isdigit() and user != password
-    return value.option in _LOGIN_OPTIONS and drawn
+    """Tell whether an option is given ``user:password``."""
+    offset = login_offset(value.text)
+    if offset is None:
+        return False
+    if value.option in {"-u", "--user"}:  # or the numbers of a user and a group
+        return looks_random(value.text[offset:])
+    return value.option in _LOGIN_OPTIONS
 
 
 _SOURCES = frozenset(["file", "env", "fd", "stdin", "prompt", "disabled", "random", "selector"])
@@ -313,11 +333,14 @@ def _half_secret(word: Word, begin: int, mark: str) -> _Secrets:
     """Yield the second half of ``user:SECRET`` or ``pass:SECRET``; all of a lone token."""
     text = word.text[begin:]
     first, found, second = text.partition(":" if mark == ">" else mark)
-    if not found:
+    if not found or (mark == ":" and not second):
+        text = first
         if mark not in {"/", ">", "="} and looks_random(text) and not is_harmless(text, "token"):
-            yield _rest(word, begin, "token", "program")
-    elif second and _is_secret(second) and not (mark == ">" and first.lower() in _SOURCES):
-        yield _rest(word, begin + len(first) + 1, "pass", "program")
+            yield _Secret(word, begin, begin + len(text), "token", "program")
+    elif not (mark == ">" and first.lower() in _SOURCES):
+        begin += len(first) + 1
+        if _is_secret(_judged(word, begin)):
+            yield _rest(word, begin, "pass", "program")
 
 
 # --- places among the plain words ------------------------------------------------------------
@@ -348,7 +371,7 @@ def _counted_secret(plain: Sequence[Word], form: str) -> _Secrets:
 
 
 def _whole_secret(word: Word) -> _Secrets:
-    if _is_secret(word.text):
+    if _is_secret(_judged(word, 0)):
         yield _rest(word, 0, "pass", "program")
 
 
@@ -367,7 +390,7 @@ def _formed_secret(word: Word, form: str) -> _Secrets:
         yield from _half_secret(word, 0, form)
 
 
-_TARGET = lazy_pattern(r"(?:[\w.-]{1,64}[/\\])?([\w.$-]{1,64}):(.{3,256})@([\w.\[\]:-]{2,128})\Z")
+_TARGET = lazy_pattern(r"(?:[\w.-]{1,64}[/\\])?([\w.$-]{1,64}):(\S{3,256})@([\w.\[\]:-]{2,128})\Z")
 _NO_USERS = words("""
     acct arn bitbucket bun catalog crate data deno docker file flake git github gitlab gs http https
     image jdbc jsr link mailto nix node npm oci path pkg s3 sha256 sip sips ssh tel type urn
@@ -418,9 +441,14 @@ def _assigned_secret(word: Word) -> _Secrets:
     named = classify_name(match["name"]) if match else None
     if match is None or named is None or named.trust is Trust.QUERY:
         return
-    value = word.text[match.end() :]
+    value = _judged(word, match.end())
     if is_harmless(value, named.kind) or _MORE_NAMES.search(value):
         return
+    if named.kind in {"auth", "pass"} and named.trust is not Trust.SURE:
+        offset = login_offset(value)
+        if offset is not None:
+            yield _rest(word, match.end() + offset, named.kind, "assignment")
+            return
     code = is_code(value) or (not word.quoted and _CODE_VALUE.match(value))
     if looks_random(value) or (named.trust is Trust.SURE and not code):
         yield _rest(word, match.end(), named.kind, "assignment")
@@ -443,18 +471,45 @@ def _login_secret(values: Sequence[_Value]) -> _Secrets:
 
 
 def _spoken_secrets(spoken: Sequence[Word]) -> _Secrets:
-    """Yield X of ``tool login X`` and of ``tool set api.password X``."""
+    """Yield X of ``tool login X``, ``tool set api.password X`` and ``tool reset-password U X``."""
     setting = False
     for index, (word, following) in enumerate(itertools.pairwise(spoken)):
         value = following.text
-        if index in {1, 2} and word.text in _VERBS and looks_random(value):
-            if "." not in value and _is_secret(value):
-                yield _rest(following, 0, "token", "login")
+        if index in {1, 2} and word.text in _VERBS:
+            yield from _login_words(spoken[index + 1 : index + 3])
         elif setting and not OPTION.match(value):
             kind = _setting_kind(word.text, value)
             if kind and _is_secret(value) and not is_harmless(value, kind):
                 yield _rest(following, 0, kind, "setting")
+        elif index and _CHANGES_PASSWORD.match(word.text):
+            yield from _new_password(spoken[index + 1 :])
         setting = setting or word.text in _SETTERS
+
+
+def _login_words(following: Sequence[Word]) -> _Secrets:
+    """Yield the first word that looks drawn, of a token or of a user and a password."""
+    for word in following:
+        value = word.text
+        if OPTION.match(value) or MARK in value:
+            return
+        if looks_random(value) and "." not in value and _is_secret(value):
+            yield _rest(word, 0, "token", "login")
+            return
+
+
+_CHANGES_PASSWORD = lazy_pattern(
+    r"(?:[a-z-]{1,30}:)?(?:set|change|reset|update)[-_:]?(?:[a-z]{1,20}[-_:])?(?:password|passwd|pass|pw)\Z"
+    r"|(?:password|passwd|pass)[-_:](?:set|change|reset|update)\Z"
+)
+
+
+def _new_password(following: Sequence[Word]) -> _Secrets:
+    """Yield the last word, which a lone user's name must not be taken for."""
+    plain = [word for word in following if not OPTION.match(word.text)]
+    value = plain[-1].text if plain else ""
+    told = len(plain) > 1 or looks_random(value)
+    if told and any(map(str.isdigit, value)) and _is_secret(value):
+        yield _rest(plain[-1], 0, "pass", "login")
 
 
 _SETTING = lazy_pattern(r"[\w./:@-]{2,160}\Z")
@@ -506,10 +561,10 @@ def _produced_words(producer: SimpleCommand) -> Iterator[Word]:
     yield from printed
 
 
-def _fed_secret(text: str, form: str) -> int | None:
+def _fed_secret(line: Word, form: str) -> int | None:
     """Return where the secret begins in a line of standard input."""
-    begin = text.find(":") + 1 if form == "<:" else 0
-    secret = (begin or form == "<") and not is_harmless(text[begin:], "pass")
+    begin = line.text.find(":") + 1 if form == "<:" else 0
+    secret = (begin or form == "<") and not is_harmless(_judged(line, begin), "pass")
     return begin if secret else None
 
 
@@ -529,6 +584,14 @@ class _Reader:
         """Yield the secrets in a segment's words."""
         for word, begin, end, kind, rule in _secrets(segment):
             yield Finding(*self._span(word, begin, end), kind, rule)
+        for word in segment.words:
+            if word.quoted and self._is_pieced(word):
+                for begin, end, kind, rule in find_in_text(word.text):
+                    yield Finding(*self._span(word, begin, end), kind, rule)
+
+    def _is_pieced(self, word: Word) -> bool:
+        """Tell whether a word's text stands nowhere in one piece, as that of ``'a'"b"``."""
+        return self._text.find(word.text, self._base + word.start, self._base + word.end) < 0
 
     def read_input(
         self, segment: SimpleCommand, producers: Sequence[SimpleCommand]
@@ -543,7 +606,7 @@ class _Reader:
             fed += _produced_words(producer)
             redirections += producer.redirections
         for word in fed:
-            begin = _fed_secret(word.text, form)
+            begin = _fed_secret(word, form)
             if begin is not None:
                 yield Finding(*self._span(word, begin, len(word.text)), "pass", "stdin")
         for redirection in redirections:
@@ -553,10 +616,11 @@ class _Reader:
         position = self._base + redirection.body_start
         for line in (redirection.body or "").splitlines(keepends=True):
             value = line.strip()
-            begin = _fed_secret(value, form)
+            start = position + line.index(value)
+            word = Word(value, start, start + len(value), redirection.target.quoted, quoted=False)
+            begin = _fed_secret(word, form)
             if begin is not None:
-                start = position + line.index(value)
-                yield Finding(start + begin, start + len(value), "pass", "stdin")
+                yield Finding(start + begin, word.end, "pass", "stdin")
             position += len(line)
 
     def lines_inside(self, segment: SimpleCommand) -> Iterator[tuple[int, int]]:

@@ -95,17 +95,18 @@ _JOINED_KEY = lazy_pattern(
 )
 
 _NO_SECRET_AFTER = words("""
-    age alg algo algorithm app arn attempts audience backend board budget cache change chars class
-    classes cmd column command config cost count counter created days description dir directory
-    enabled encryption endpoint engine env error exp expiration expired expires expiry fd field
-    file filename files folder format generator group hashes header help helper hint host id
-    identifier ids index input interval issuer item label lastindex len length level lifetime
-    limit limits link list location lookup manager match max method min minlen mismatch mode name
-    names number owner page parameter path pattern policies policy position prefix prompt provider
-    ref reference regex region repeat required requirement reset retries ring role rotation rules
-    scheme scope scopes server size slot source spec state status stdin store stores strategy
-    strength suffix template timeout title ttl type types uri uris url urls usage user username
-    valid validation validator var variable version view window word words workers
+    address age agent alg algo algorithm app arn attempts audience backend board budget cache
+    change chars class classes cmd column command config cost count counter created days
+    description dir directory domain email enabled encryption endpoint engine env error exp
+    expiration expired expires expiry fd field file filename files folder format generator group
+    hashes header help helper hint host id identifier ids index input interval ip issuer item
+    label lastindex len length level lifetime limit limits link list location lookup mail manager
+    match max method min minlen mismatch mode name names number origin owner page parameter path
+    pattern policies policy port position prefix prompt provider realm ref reference regex region
+    repeat required requirement reset retries ring role rotation rules scheme scope scopes server
+    size slot source spec state status stdin store stores strategy strength suffix template
+    timeout title ttl type types uri uris url urls usage user username valid validation validator
+    var variable version view window word words workers
 """)
 
 _NO_SECRET_BEFORE = words("""
@@ -134,7 +135,9 @@ _OPTION = lazy_pattern(r"\A[-+/]{1,2}(?:[DPX](?=[A-Za-z]{2}))?")
 @functools.lru_cache(maxsize=4096)
 def classify_name(name: str) -> Named | None:
     """Return what ``name`` announces, or None where its value is no secret."""
-    if name in {"PWD", "OLDPWD"} or _SOURCE.search(name):  # the shell's own; a file
+    if name.lower() in {"pwd", "oldpwd"}:  # a folder in a shell, a password in a connection string
+        return Named("token", Trust.SURE)
+    if _SOURCE.search(name):
         return None
     parts = [part.lower() for part in _PARTS.findall(_OPTION.sub("", name))]
     if parts == ["pass"]:  # perhaps a count: "pass=12 fail=0"
@@ -164,6 +167,8 @@ def _noun(parts: list[str], index: int) -> Named | None:
         return _NOUNS[part]
     if part in _ENGLISH:
         return None
+    if part in {"phrase", "words"} and parts[index - 1] in {"seed", "recovery", "secret", "pass"}:
+        return Named("phrase", Trust.SURE)
     if _JOINED_KEY.search(part):
         return Named("key", Trust.SURE)
     return next((named for ending, named in _ENDINGS if part.endswith(ending)), None)
@@ -181,18 +186,19 @@ def _vetoed(parts: list[str], index: int, named: Named) -> bool:
 _REFERENCE = lazy_pattern(
     r"\$(?!(?:y|gy|apr1|sha1|argon2\w{0,2}|scrypt|pbkdf2[\w-]{0,20})\$)"  # a hash, no expansion
     r"(?:[A-Za-z_{(\[]|[0-9@*#?!]?\Z)"
-    r"|`|%[sdrvqf]\Z|%\(\w{1,40}\)s|\{\d?\}|%[A-Za-z_]\w{0,64}%|\{\{|\{[A-Za-z_$][\w.\[\]]{0,64}\}|<[^<>]{0,80}>?\Z"
-    r"|\[[A-Za-z_ -]{0,40}\]|\[[A-Z]{4}"
+    r"|`|%[sdrvqf]\Z|%\(\w{1,40}\)s|%[A-Za-z_]\w{0,64}%"
+    r"|\{\d?\}|\{\{|\{[A-Za-z_$][\w.\[\]]{0,64}\}|<[^<>]{0,80}>\Z|\[[A-Za-z_ -]{0,40}\]|\[[A-Z]{4}"
     r"|(?:op|vault|ref|ref\+\w{1,20}|secret|secretref|keyring|ssm|sops|awssm|gcpsm|azurekv|bws"
-    r"|env|file|fd|doppler|infisical|keychain|pass|chamber)://"
-    r"|(?:file|env|fd|keyring|cmd|pinentry|interactive):|@[\w./~-]|!vault|ENC\[|arn:aws"
-    r"|\W{0,3}\Z|([*xX.\-_#•●·?0])\1{2,}\W{0,3}\Z|\w{0,6}\*{3,}\w{0,6}\Z|//"
+    r"|env|file|fd|doppler|infisical|keychain|pass|chamber)://|//"
+    r"|(?:file|env|fd|keyring|cmd|pinentry|interactive):|!vault|ENC\[|arn:aws"
+    r"|@(?:-\Z|keychain:|env:|[\w~-]{0,60}[./][\w./~-]{0,200}\Z)"
+    r"|\W{0,3}\Z|([*xX.\-_#•●·?0])\1{2,}\W{0,3}\Z|\w{0,6}\*{3,}\w{0,6}\Z"
     r"|[\w-]{0,20}?([xX])\2{5,}\W{0,3}\Z"
 )
 """A pointer to where a value is kept, or a mask over it."""
 
 _EXPRESSION = lazy_pattern(r"\.[*+]|\\[wdbsWDS]|\(\?|\[\^|\[[aA0]-[zZ9]|\{[0-9]{1,4},[0-9]{0,4}\}")
-"""What only a regular expression holds."""
+"""What regular expressions hold: one that begins with it, or holds it twice, is one."""
 
 _EXAMPLE = words("""
     apikey auth censored changeit changeme code cookie credential credentials example filtered
@@ -242,13 +248,36 @@ _LOOK_MAX = 256
 
 def is_harmless(value: str, kind: str) -> bool:
     """Tell whether what stands under a secret's name is none: a reference, an example, a type."""
-    bare = value[:_LOOK_MAX].strip("'\"\\, \t")
-    if not bare or MARK in bare or _REFERENCE.match(bare) or _EXPRESSION.search(bare):
+    bare = value[:_LOOK_MAX].strip("'\", \t").rstrip("\\")
+    if not bare or MARK in bare or _REFERENCE.match(bare):
+        return True
+    if _EXPRESSION.match(bare) or len(_EXPRESSION.findall(bare)) > 1:
         return True
     if kind == "pass":
         return is_example(bare)
     counts = bare.isdigit() and len(bare) <= 6  # a position, a year
     return counts or is_example(bare) or is_path(bare)
+
+
+def is_variable(value: str) -> bool:
+    """Tell whether what begins with a dollar is a variable's name, even where none is expanded."""
+    return not value.startswith("$") or _VARIABLE.match(value) is not None
+
+
+_VARIABLE = lazy_pattern(r"\$(?:[A-Z_][A-Z0-9_]{0,80}\Z|[a-z_]{1,80}\Z|[^A-Za-z_])")
+
+
+_PAIR = lazy_pattern(r"(?P<user>[\w.@+\\-]{1,80}):(?P<secret>[^\s/:]{4,200})\Z")
+
+
+def login_offset(value: str) -> int | None:
+    """Return where the password of ``user:password`` begins; None where the value is no such."""
+    pair = _PAIR.match(value)
+    if pair is None or pair["secret"].isdigit() or pair["user"] == pair["secret"]:
+        return None
+    if not any(map(str.isdigit, pair["secret"])) or is_harmless(pair["secret"], "pass"):
+        return None
+    return pair.start("secret")
 
 
 @functools.lru_cache(maxsize=1024)

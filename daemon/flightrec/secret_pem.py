@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_names import Spans
 
-_MARKER = lazy_pattern(r"-----(?P<edge>BEGIN|END) (?P<label>[A-Z0-9 ]{1,60})-----")
+_MARKER = lazy_pattern(r"----[- ](?P<edge>BEGIN|END) (?P<label>[A-Z0-9 ]{1,60})-?----")
 _PRIVATE = "PRIVATE KEY"
 _BREAK = lazy_pattern(r"(?:\r?\n|\\r|\\n){1,2}")
 _MARGIN = " \t>|+\"',"

@@ -215,6 +215,7 @@ _SQL = _forms(
     rf"(?i)\bpragma\s{{1,4}}(?:hex)?(?:re)?key\s{{0,4}}=\s{{0,4}}{_QUOTED}",
     _IDENTIFIED,
     _SET_PASSWORD,
+    r"(?i)\bidentified\s{1,4}by\s{1,4}(?=[^\s;'\"]{0,60}[0-9#$!])([^\s;'\"]{4,100})",
     r"(?i)\bpassword(?:\s{1,4}|\s{0,4}\(\s{0,4})[Nn]?\\{0,3}'([^'\"\n]{1,400})\\{0,3}'",
     rf"(?i)\bpgp_sym_(?:en|de)crypt\([^()\n]{{1,200}},\s{{0,4}}{_QUOTED}",
 )
@@ -231,7 +232,11 @@ _REGISTRY = (
     r"(?i)/v\s{1,4}[\w.-]{0,60}(?:password|secret|token)[\w.-]{0,40}(?:\s{1,4}/t\s{1,4}\w{1,20})?"
     r"\s{1,4}/d\s{1,4}[\"']?([^\s\"']{1,400})"
 )
-_CALLS = _forms("pass", _LOGIN_CALL, _SECURE_STRING, _REGISTRY)
+_SETTER_CALL = (
+    r"(?i)\b\w{0,30}(?:password|passwd|passphrase|secret|token|api_?key)\s{0,2}\(\s{0,4}[bru]?"
+    r"\\{0,3}['\"](?=[^'\"\n]{0,100}[0-9])([^'\"\s]{6,400})\\{0,3}['\"]\s{0,4}\)"
+)
+_CALLS = _forms("pass", _LOGIN_CALL, _SETTER_CALL, _SECURE_STRING, _REGISTRY)
 
 _REDIS_AUTH = (
     r"\bAUTH\s{1,4}(?:default\s{1,4})?[\"']?([^\s\"'=:-][^\s\"']{5,400})[\"']?"
@@ -284,7 +289,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[[str], Spans]], ...] = (
     ("stated", ("pass", "token", "secret", " key"), find_stated),
     ("manifest", ("kind: secret", '"kind": "secret"', '"kind":"secret"'), find_manifest_data),
     ("sql", ("identified", "password", "pgp_sym_", "pragma "), _SQL),
-    ("call", ("auth", "login", "password", "signin", "createuser", "securestring", "/v "), _CALLS),
+    ("call", ('("', "('", '(\\"', "(b'", '(b"', "( '", '( "', "securestring", "/v "), _CALLS),
     ("server", ("requirepass", "masterauth", "auth ", "setuser", "assword"), _SERVERS),
     ("pgpass", ("pgpass", ":5432:", ":*:"), _PGPASS),
     ("hash", ("$1$", "$2a$", "$2b$", "$2x$", "$2y$", "$5$", "$6$", "$7$", "$y$", "$gy$", "$apr1$",
