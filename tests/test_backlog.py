@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flightrec.backlog import STRIKES, WINDOW, WINDOW_BYTES, Backlog
+from flightrec.backlog import STRIKES, STRIKES_OF_A_KILL, WINDOW, WINDOW_BYTES, Backlog
 
 
 def key(number: int) -> bytes:
@@ -62,7 +62,7 @@ def test_one_accident_costs_nobody_his_message() -> None:
     backlog.add(key(1), b"x")
     for _ in range(STRIKES - 1):
         backlog.take()
-        assert backlog.take_back() is None
+        assert backlog.take_back(STRIKES_OF_A_KILL) is None
     backlog.take()
     backlog.settle([key(1)])
     assert len(backlog) == 0

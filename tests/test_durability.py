@@ -145,7 +145,7 @@ def test_a_writer_that_dies_around_its_commit_loses_nothing(home: Path, place: s
 
 
 def test_a_command_that_no_writer_survives_is_given_up(home: Path) -> None:
-    with DaemonProcess(home, env={"FLIGHTREC_FAIL": "record:1:kill"}) as daemon:
+    with DaemonProcess(home, env={"FLIGHTREC_FAIL": "record:1:crash"}) as daemon:
         with daemon.relay() as relay:
             relay.wait_for_commit(relay.type("poison"))
         assert daemon.status()["missed"] == {"ended the recorder every time": 1}

@@ -335,7 +335,7 @@ def test_what_a_dead_writer_had_is_fed_again(
     type_line(made, peer, "ls")
     assert fed_commands(made) == [b"ls"]
     assert fed_commands(made) == []
-    made.writer_died()
+    made.writer_died(was_killed=True)
     assert fed_commands(made) == [b"ls"]
 
 

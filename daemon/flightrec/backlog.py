@@ -16,8 +16,13 @@ WINDOW = 2_000
 WINDOW_BYTES = 4 * 1024 * 1024
 """What the writer is given at a time, so that requests overtake the rest of the queue."""
 
-STRIKES = 3
-"""A message is given up after so many writers in a row have died with it alone."""
+STRIKES = 30
+STRIKES_OF_A_CRASH = 10
+STRIKES_OF_A_KILL = 1
+"""A message is given up after three writers in a row have crashed with it alone.
+
+One that was killed says little: it was somebody else, or the system for want of memory.
+"""
 
 
 @dataclass
@@ -73,9 +78,9 @@ class Backlog:
         self._window = min(WINDOW, 2 * self._window)
         self._strikes = 0
 
-    def take_back(self) -> bytes | None:
+    def take_back(self, strikes: int = STRIKES_OF_A_CRASH) -> bytes | None:
         """Queue again what a dead writer had; return the key of a message that is given up."""
-        culprit = self._strike() if self._window == 1 else None
+        culprit = self._strike(strikes) if self._window == 1 else None
         if self._given:
             self._window = max(1, min(self._window, len(self._given)) // 4)
         self._waiting = OrderedDict((*self._given.items(), *self._waiting.items()))
@@ -84,11 +89,11 @@ class Backlog:
         self._given_bytes = 0
         return culprit
 
-    def _strike(self) -> bytes | None:
+    def _strike(self, strikes: int) -> bytes | None:
         """Count a death with one message alone; on the last strike take the message out."""
         if not self._given:
             return None
-        self._strikes += 1
+        self._strikes += strikes
         if self._strikes < STRIKES:
             return None
         self._strikes = 0

@@ -1,6 +1,7 @@
 """Named places in the code that fail on demand, so that tests can ask what survives.
 
-``FLIGHTREC_FAIL=commit:3:kill`` kills the process the third time it comes by ``commit``;
+``FLIGHTREC_FAIL=commit:3:kill`` kills the process the third time it comes by ``commit``, and
+``crash`` lets it end as a fault in C would;
 ``full`` and ``damage`` raise what SQLite raises then, anything else is a fault of our own.
 """
 
@@ -36,6 +37,8 @@ def reach(name: str) -> None:
 def _fail(action: str) -> None:
     if action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if action == "crash":
+        os.abort()
     if action not in _SQLITE_ERRORS:
         raise DemandedError(action)
     error = sqlite3.DatabaseError(action)

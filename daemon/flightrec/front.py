@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from flightrec import link
-from flightrec.backlog import Backlog
+from flightrec.backlog import STRIKES_OF_A_CRASH, STRIKES_OF_A_KILL, Backlog
 from flightrec.capture import asked_for, is_own
 from flightrec.config import IgnoreFilter, Settings
 from flightrec.hint_desk import HintDesk
@@ -264,9 +264,9 @@ class Front:
         self._tell_committed(runs)
         self._pump()
 
-    def writer_died(self) -> None:
+    def writer_died(self, *, was_killed: bool) -> None:
         """Take back what the writer did not commit."""
-        culprit = self.backlog.take_back()
+        culprit = self.backlog.take_back(STRIKES_OF_A_KILL if was_killed else STRIKES_OF_A_CRASH)
         if culprit is not None:
             log.error("gave up %s: no writer survived it", culprit.hex())
             self._give_up([culprit], Missed.DEADLY)

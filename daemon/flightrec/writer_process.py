@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -108,7 +109,7 @@ class WriterProcess(asyncio.Protocol):
         status = self._reap(LAST_WAIT_S)
         self._transport = None
         self._is_ready = False
-        self._front.writer_died()
+        self._front.writer_died(was_killed=status in (None, -signal.SIGKILL, -signal.SIGTERM))
         for answered in self._asked.values():
             answered(link.Answer(0, "the recorder was interrupted; try again"))
         self._asked.clear()
