@@ -57,6 +57,7 @@ __flightrec_set_up() {
   __flightrec_armed=0    # lines accepted since the last prompt or preexec, counted by PS0
   __flightrec_began=1    # when the last of them was, in microseconds
   __flightrec_missed=''  # set: the relay did not answer in time, and when it was asked last
+  __flightrec_writing='' # set: in the midst of a record, or interrupted there
   __flightrec_entry=''   # HISTCMD at the last prompt: the number that the next line will get
   __flightrec_told=''    # set: the relay knows history's last entry
   __flightrec_is_set=''  # set: our trap is there and was not sprung
@@ -174,9 +175,16 @@ __flightrec_starting() {
   if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then flag='?'; fi
   __flightrec_state=skip __flightrec_armed=0
   [[ -o history && -z ${FLIGHTREC_OFF-} ]] || builtin return 0
-  if [[ -n $__flightrec_missed ]]; then
+  if [[ -n $__flightrec_missed$__flightrec_writing ]]; then
     __flightrec_is_back || builtin return 0
   fi
+  # A FIFO takes 64 KiB: a longer line blocks if nobody reads it. Is somebody there?
+  if ((${#first} == 4096)); then
+    ((__flightrec_seq = (__flightrec_seq + 1) % 10))
+    builtin printf '\1P%s\0' "$__flightrec_seq"
+    __flightrec_await || builtin return 0
+  fi
+  __flightrec_writing=1
   if [[ ${PATH-} != "$__flightrec_path" || ${VIRTUAL_ENV-} != "$__flightrec_venv" ||
     ${CONDA_PREFIX-} != "$__flightrec_conda" ]]; then
     __flightrec_report_environment
@@ -186,7 +194,7 @@ __flightrec_starting() {
   # An assignment before a command is dear: only where it is needed.
   if [[ -z ${HISTTIMEFORMAT-} ]]; then builtin history 1; else HISTTIMEFORMAT='' builtin history 1; fi
   builtin printf '\0%s\0%s\0\1S%s\0' "${PWD-}" "$first" "$__flightrec_seq$flag#${HISTCMD-}"
-  __flightrec_told=1
+  __flightrec_told=1 __flightrec_writing=''
   if ! __flightrec_await; then
     # The relay may only be late: what it surely takes for a new line, it may be told the end of.
     [[ $flag != + ]] || __flightrec_state=run
@@ -209,7 +217,15 @@ __flightrec_starting() {
 # Whether the relay answers again: late to the question that it missed, or to a probe now and then
 # (`read` may lose the byte that comes as its time is over).
 __flightrec_is_back() {
-  if builtin read -r -t 0; then
+  if [[ -n $__flightrec_writing ]]; then
+    # Interrupted in a record. While nobody has read it, one byte more might block for ever.
+    if builtin read -r -t 0 <>"$__flightrec_in"; then builtin return 1; fi
+    __flightrec_writing=''
+    builtin printf '\0\1P0\0' # ends what was begun, and is dropped with it
+  fi
+  if [[ -z $__flightrec_missed ]]; then
+    builtin return 0
+  elif builtin read -r -t 0; then
     __flightrec_missed=''
   elif ((__flightrec_began - __flightrec_missed > 2000000)); then
     __flightrec_missed=$__flightrec_began
@@ -279,7 +295,7 @@ __flightrec_finished() {
 
 __flightrec_report() {
   ((__flightrec_seq = (__flightrec_seq + 1) % 10))
-  [[ -p $__flightrec_in && -e $__flightrec_alive ]] || builtin return 0
+  [[ -p $__flightrec_in && -e $__flightrec_alive && -z $__flightrec_writing ]] || builtin return 0
   # Inside the proxy: where the command's output ends.
   [[ -z $__flightrec_mark ]] || builtin printf '%sD%s\a' "$__flightrec_mark" "$__flightrec_seq" >/dev/tty
   builtin printf '%s\0%s\0%s\0%s\0\1F%s\0' "$1" "$2" "${PWD-}" "$usec" "$__flightrec_seq" \
@@ -304,16 +320,18 @@ __flightrec_catch_up() {
     before=1
   fi
   __flightrec_state=skip __flightrec_is_set=''
-  [[ -o history && -z ${FLIGHTREC_OFF-}$__flightrec_missed ]] || builtin return 0
+  [[ -o history && -z ${FLIGHTREC_OFF-}$__flightrec_missed$__flightrec_writing ]] || builtin return 0
   [[ -p $__flightrec_in && -e $__flightrec_alive ]] || builtin return 0
   if ((${HISTCMD:-0} == __flightrec_entry + lines + before)); then flag='+'; fi
   if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then flag='?'; fi
   [[ $flag == + || $lines$flag == 1\? ]] || builtin return 0
   ((usec = ${EPOCHREALTIME/[.,]/} - __flightrec_began, __flightrec_seq = (__flightrec_seq + 1) % 10))
+  __flightrec_writing=1
   {
     HISTTIMEFORMAT='' builtin history "$lines"
     builtin printf '\0%s\0\0\1L%s\0' "${PWD-}" \
       "$__flightrec_seq$flag#$((${HISTCMD:-0} - lines))"
+    __flightrec_writing=''
     __flightrec_await
   } 1<>"$__flightrec_in" <>"$__flightrec_out"
   __flightrec_state=run __flightrec_told=1
@@ -375,7 +393,7 @@ __flightrec_compose() {
 
 # The relay has to know the last entry also where the line before was a syntax error.
 __flightrec_note_history() {
-  if [[ -z $__flightrec_told$__flightrec_missed && -p $__flightrec_in && -e $__flightrec_alive ]]; then
+  if [[ -z $__flightrec_told$__flightrec_missed$__flightrec_writing && -p $__flightrec_in && -e $__flightrec_alive ]]; then
     {
       HISTTIMEFORMAT='' builtin history 1
       builtin printf '\0\1H\0'

@@ -1243,6 +1243,45 @@ def test_a_stopped_relay_turns_capture_off_until_it_answers(
     assert ("echo stopped 5", 0) not in runs
 
 
+def test_a_huge_line_does_not_block_while_the_relay_is_stopped(
+    start: ShellMaker, server: RecordingServer, heard: Heard
+) -> None:
+    keys = "line=$(printf 'true %0150000d' 1); bind -x '\"\\C-t\": READLINE_LINE=$line'"
+    shell = start("bash", Rc(after=keys), env=DEADLINES)
+    shell.type("echo one")
+    relay = relay_of(start.home, shell.pid)
+    stop(relay)
+    shell.send("\x14\r")
+    shell.until_prompt()
+    assert shell.type("echo still here") == "still here\n"
+    os.kill(relay, signal.SIGCONT)
+
+    assert ("echo one", 0) in heard(shell)
+    assert server.connections == 1
+
+
+def test_after_an_interrupt_in_a_blocked_line_the_shell_goes_on(
+    start: ShellMaker, server: RecordingServer
+) -> None:
+    keys = "line=$(printf 'true; true %0150000d' 1); bind -x '\"\\C-t\": READLINE_LINE=$line'"
+    shell = start("bash", Rc(after=keys), env=DEADLINES)
+    shell.type("echo one")
+    relay = relay_of(start.home, shell.pid)
+    stop(relay)
+    shell.send("\x14\r")
+    for _ in range(2):  # the first ends the system call, which has written a part and is begun anew
+        time.sleep(0.5)
+        shell.send("\x03")
+    shell.until_prompt()
+    for number in range(3):
+        assert shell.type(f"echo {number}") == f"{number}\n"
+        time.sleep(1)
+    assert shell.type("(exit 4); echo $?") == "4\n"
+    os.kill(relay, signal.SIGCONT)
+
+    assert "echo one" in server.commands
+
+
 @both
 @pytest.mark.usefixtures("server")
 def test_a_killed_relay_costs_nothing(kind: str, start: ShellMaker) -> None:
