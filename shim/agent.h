@@ -20,6 +20,7 @@
 
 #define AGENT_INSIDE "FLIGHTREC_INSIDE" /* a shell around us is recorded: only its parts are wanted */
 #define AGENT_PARENT "FLIGHTREC_PARENT" /* the run of which our programs are parts */
+#define AGENT_PARTS "FLIGHTREC_PARTS"   /* the file that takes what our programs tell */
 #define AGENT_DOOR "FLIGHTREC_DOOR"     /* pid of a stand-in whose shell need not be caught again */
 #define AGENT_PROFILE "FLIGHTREC_PROFILE" /* a login shell is still at its profile */
 #define AGENT_DEPTH "FLIGHTREC_DEPTH" /* how many stand-ins are around us */

@@ -433,7 +433,8 @@ static int next_of_ours(int first, const int *kept)
                         streams[STREAM_OUTPUT].target,
                         streams[STREAM_ERROR].target,
                         kept[0],
-                        kept[1]};
+                        kept[1],
+                        kept[2]};
     int lowest = INT_MAX;
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -485,7 +486,7 @@ static void pass_on_until_end(const sigset_t *mask)
 /* Go on for a background job in a process that holds nothing else. */
 static void leave_pump_behind(const sigset_t *mask)
 {
-    static const int nothing[OBSERVE_KEPT] = {-1, -1};
+    static const int nothing[OBSERVE_KEPT] = {-1, -1, -1};
     pid_t pid = fork();
 
     if (pid < 0)

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 enum { STREAM_OUTPUT, STREAM_ERROR, STREAMS };
-enum { OBSERVE_KEPT = 2 };
+enum { OBSERVE_KEPT = 3 };
 
 struct observation {
     struct tail tails[STREAMS];

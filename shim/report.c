@@ -237,6 +237,11 @@ const uint8_t *report_start(const struct agent *agent, const struct report_comma
     return report.starting.run;
 }
 
+bool report_is_sandboxed(void)
+{
+    return report.way == WAY_FIFO;
+}
+
 int report_fd(void)
 {
     return report.way == WAY_SOCKET && report.announced ? report.link.connection.fd : -1;
@@ -282,10 +287,9 @@ static void add_tail(struct wire_finished *finished, const struct observation *s
         finished->tail_source = TAIL_STDERR;
 }
 
-static void conclude(const struct report_end *end)
+static int encode_end(const struct report_end *end, uint8_t *out, size_t room, struct frame *frame)
 {
-    size_t room = report.way == WAY_FIFO ? FIFO_TEXT_MAX : WIRE_TAIL_MAX;
-    struct frame frame;
+    size_t tail_room = report.way == WAY_FIFO ? FIFO_TEXT_MAX : WIRE_TAIL_MAX;
     struct wire_finished finished = {
         .exit = end->exit,
         .signal = end->signal,
@@ -300,9 +304,39 @@ static void conclude(const struct report_end *end)
     for (size_t i = 0; i < end->pipestatus_count; i++)
         finished.pipestatus[i] = end->pipestatus[i];
     if (end->seen != NULL && end->wants_tail)
-        add_tail(&finished, end->seen, room);
-    if (wire_encode_finished(&finished, report.out, frame_room(), &frame) == 0)
+        add_tail(&finished, end->seen, tail_room);
+    return wire_encode_finished(&finished, out, room, frame);
+}
+
+static void conclude(const struct report_end *end)
+{
+    struct frame frame;
+
+    if (encode_end(end, report.out, frame_room(), &frame) == 0)
         send_frame(frame);
+}
+
+/* Hand on what the stand-ins below have left, before the command itself ends. */
+static void send_parts(const struct parts *parts)
+{
+    struct part part = {.next = 0};
+
+    while (parts != NULL && report.way == WAY_SOCKET && parts_next(parts, &part))
+        link_post(&report.link, part.run, part.frame, (struct frame){part.size, 0});
+}
+
+/* Leave both messages of a part with the shell's stand-in. */
+static int leave_with_shell(const struct report_end *end)
+{
+    static uint8_t out[WIRE_OUT_MAX];
+    struct frame starting, finished;
+
+    report.starting.wants_reply = false;
+    if (wire_encode_starting(&report.starting, report.out, sizeof report.out, &starting) < 0 ||
+        encode_end(end, out, sizeof out, &finished) < 0)
+        return -1;
+    return parts_add(report.starting.run, (struct bytes[2]){{report.out, starting.size},
+                                                            {out, finished.size}});
 }
 
 /* Sent is as good as kept: this process has no time to wait for the commit. */
@@ -313,13 +347,16 @@ static void let_go(void)
     if (queue_unsent(&report.link.queue).size > 0)
         link_serve(&report.link); /* the daemon was replaced meanwhile: tell the new one */
     if (report.link.connection.fd >= 0 && queue_unsent(&report.link.queue).size == 0)
-        link_forget(&report.link, report.starting.run);
-    link_close(&report.link);
+        sock_close(&report.link.connection);
+    else
+        link_close(&report.link);
 }
 
 void report_finish(const struct report_end *end)
 {
     if (report.way == WAY_NONE)
+        return;
+    if (report.starting.parent != NULL && leave_with_shell(end) == 0)
         return;
     if (!report.announced)
         report.way = find_way(false);
@@ -329,6 +366,7 @@ void report_finish(const struct report_end *end)
         return;
     if (!report.announced)
         announce(false);
+    send_parts(end->parts);
     conclude(end);
     let_go();
 }

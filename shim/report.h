@@ -9,6 +9,7 @@
 
 #include "agent.h"
 #include "observe.h"
+#include "parts.h"
 #include "wire.h"
 
 struct report_command {
@@ -35,12 +36,16 @@ struct report_end {
     size_t pipestatus_count;
     const struct observation *seen; /* for the tails, or NULL */
     bool wants_tail;
+    const struct parts *parts; /* what the stand-ins below have told, or NULL */
 };
 
 void report_finish(const struct report_end *);
 
 /* The end of a program that was observed. */
 struct report_end report_end_of(const struct observation *);
+
+/* Whether messages go through the FIFO, each in a write of its own. */
+bool report_is_sandboxed(void);
 
 /* The descriptor that must stay open until report_finish, or -1. */
 int report_fd(void);

@@ -232,7 +232,7 @@ static bool needs_script(const struct shell *shell)
 }
 
 static int set_up_environment(const struct shell *shell, const uint8_t *run,
-                              struct status_file *status)
+                              struct status_file *status, struct parts *parts)
 {
     bool script = needs_script(shell);
     char *assignments[] = {
@@ -240,6 +240,7 @@ static int set_up_environment(const struct shell *shell, const uint8_t *run,
         shell->is_root ? NULL : INSIDE,
         shell->last,
         agent_depth_assignment(),
+        parts->fd < 0 ? NULL : parts->assignment,
         script ? door_assignment() : NULL,
         script && shell->is_login ? PROFILE : NULL,
         script && status->fd >= 0 ? status->assignment : NULL,
@@ -269,11 +270,12 @@ static const uint8_t *announce(const struct agent *agent, const struct shell *sh
 }
 
 static void conclude(const struct shell *shell, const struct observation *seen,
-                     const struct status_file *status)
+                     const struct status_file *status, const struct parts *parts)
 {
     int64_t pipestatus[WIRE_PIPESTATUS_MAX];
     struct report_end end = report_end_of(seen);
 
+    end.parts = parts;
     end.pipestatus = pipestatus;
     end.pipestatus_count = read_status_file(status, end.exit, pipestatus);
     /* a success may hide a failure: `pytest | tail`, `x || true` */
@@ -285,22 +287,25 @@ static _Noreturn void record(const struct agent *agent, const struct shell *shel
 {
     static struct observation seen;
     struct status_file status = {.fd = -1};
+    struct parts parts = {.fd = -1};
     const uint8_t *run;
 
     if (needs_script(shell) && strchr(shell->text, '|') != NULL)
         open_status_file(&status);
     run = announce(agent, shell);
-    if (set_up_environment(shell, run, &status) < 0)
+    if (!report_is_sandboxed())
+        parts_open(&parts);
+    if (set_up_environment(shell, run, &status, &parts) < 0)
         become(shell, environ);
     struct observed_program program = {
         .path = shell->program.path,
         .argv = shell->argv,
         .envp = environment.entries,
-        .kept = {report_fd(), status.fd},
+        .kept = {report_fd(), status.fd, parts.fd},
     };
     if (observe(&seen, &program) < 0)
         become(shell, environment.entries);
-    conclude(shell, &seen, &status);
+    conclude(shell, &seen, &status, &parts);
     observe_end_like(seen.status);
 }
 

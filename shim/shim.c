@@ -155,7 +155,7 @@ static _Noreturn void record(const struct agent *agent, const struct tool *tool)
         .argv = tool->argv,
         .envp = set_up_environment(tool, run),
         .errors_only = !tool->is_given,
-        .kept = {report_fd(), -1},
+        .kept = {report_fd(), -1, -1},
     };
     struct report_end end;
 

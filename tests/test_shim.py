@@ -326,6 +326,56 @@ def test_a_tool_is_a_part_of_its_shell_s_command_and_its_children_are_unseen(sta
     assert len(runs) == 3
 
 
+def test_parts_are_told_before_the_whole_and_by_one_connection(stand: Stand) -> None:
+    before = stand.server.connections
+
+    stand.runs(["bash", "-c", "git --version; git statsu | cat; git --version"])
+
+    ended = [m for m in stand.server.messages if isinstance(m, CommandFinished)]
+    commands = [stand.server.by_id[message.run].command for message in ended]
+    assert commands == [
+        "git --version",
+        "git statsu",
+        "git --version",
+        "git --version; git statsu | cat; git --version",
+    ]
+    fences = 3
+    assert stand.server.connections - before == 1 + fences
+
+
+def test_a_part_that_outlives_its_shell_is_told_all_the_same(stand: Stand) -> None:
+    words = ["bash", "-c", "{ read -r x; git statsu; } <&3 & exit 4"]
+    ours, theirs = os.pipe()
+    process = subprocess.Popen(
+        ["bash", "-c", f"exec 3<&{ours}; exec bash -c '{words[2]}'"],
+        env=stand.stage.recorded,
+        pass_fds=(ours,),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    process.wait(PATIENCE_S)
+    os.write(theirs, b"go on\n")
+    assert process.stderr is not None
+    with process.stderr as errors:
+        errors.read()  # until the last part of it has ended
+    os.close(ours)
+    os.close(theirs)
+    stand.fence()
+
+    assert [run.pair for run in stand.server.runs if run.starting.source is Source.SHIM] == [
+        ("git statsu", 1)
+    ]
+
+
+def test_more_parts_than_a_shell_s_stand_in_holds_are_told_directly(stand: Stand) -> None:
+    text = "for i in $(seq 40); do git statsu $(printf '%04000d' $i) 2>/dev/null; done"
+
+    runs = stand.runs(["bash", "-c", text])
+
+    assert len([run for run in runs if run.starting.source is Source.SHIM]) == 40
+    assert all(run.finished is not None for run in runs)
+
+
 def test_words_of_a_tool_are_told_as_a_shell_would_read_them(stand: Stand) -> None:
     words = ["git", "nope", "a b", "", "it's", "$HOME", "-x=1", "ä"]
 

@@ -32,6 +32,7 @@ from flightrec.matching import (
     segment_values,
 )
 from flightrec.pairing import Recovery, RecoveryKind, SessionHistory, find_recoveries
+from flightrec.parts import Parts, hidden_failure, is_part
 from flightrec.redact import Safe
 from flightrec.rulebook import Event, OpenHint, Rulebook, ShownHint
 from flightrec.rules import Origin, Rule, Scope, Verdict, rule_key
@@ -103,12 +104,18 @@ class Recorder:
         self.book = Rulebook(store.connection, thresholds)
         self._path = os.environ.get("PATH", os.defpath) if path is None else path
         self._memory = SessionMemory(store.connection)
+        self._parts = Parts()
         self._waiting = self.book.sessions_with_open_hints()
 
     def record(self, run: CommandRun) -> RecordOutcome:
-        """Store a run and learn from it."""
+        """Store a run and learn from it; a part of a command says something about the command."""
+        if is_part(run):
+            self._parts.add(run)
+            self._store.add_run(run if run.exit else _without_tail(run))
+            return _NOTHING_NEW
         line = parse(run.command)
-        failure = classify(run, line)
+        failure = classify(run, line) or hidden_failure(run, line, self._parts.take(run.run))
+        run = run if failure is None else failure.run
         row = self._store.add_run(run if failure is not None else _without_tail(run))
         if row is None:
             return RecordOutcome(stored=False)

@@ -32,7 +32,8 @@ FROM runs
 JOIN sessions ON sessions.id = runs.session_id
 LEFT JOIN failures ON failures.run_id = runs.id
 LEFT JOIN recoveries ON recoveries.failure_id = failures.id
-WHERE sessions.session = ? ORDER BY runs.id DESC LIMIT ?
+WHERE sessions.session = ? AND NOT (runs.source = 4 AND runs.parent IS NOT NULL)  -- no parts
+ORDER BY runs.id DESC LIMIT ?
 """
 
 

@@ -1,0 +1,175 @@
+"""Parts of a command are no commands: they tell what a line hides, and are counted nowhere else."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_stage import PLAIN_PATH
+from daemon_process import FLIGHTREC, DaemonProcess
+from flightrec.classify import Failure
+from flightrec.failure_kinds import FailureKind
+from flightrec.ingest import CommandRun
+from flightrec.parts import COMMANDS_KEPT, PARTS_KEPT, Parts, hidden_failure, is_part
+from flightrec.redact import Safe
+from flightrec.shell_words import parse
+from flightrec.wire import Source, TailSource
+from helper_builds import helper
+
+COMMAND = CommandRun(  # noqa: S604 - a field of that name
+    run=b"c" * 16,
+    session=b"s" * 16,
+    source=Source.SH,
+    shell="bash",
+    tty="",
+    pid=1,
+    project=Safe("/p"),
+    worktree=Safe("/p"),
+    cwd=Safe("/p"),
+    command=Safe("pytest | tail -n 1"),
+    truncated=False,
+    secret=False,
+    boot="",
+    mono_us=0,
+    started_us=0,
+    exit=0,
+    tail=Safe("1 failed"),
+    tail_source=TailSource.STDOUT,
+)
+PART = replace(
+    COMMAND,
+    run=b"p" * 16,
+    source=Source.SHIM,
+    parent=COMMAND.run,
+    command=Safe("git statsu -s"),
+    exit=1,
+    tail=Safe("git: 'statsu' is not a git command. See 'git --help'.\n"),
+)
+
+
+def hidden(text: str, *parts: CommandRun, status: int = 0) -> Failure | None:
+    run = replace(COMMAND, command=Safe(text), exit=status)
+    return hidden_failure(run, parse(text), parts)
+
+
+def test_what_a_line_hides_is_a_failure_of_the_line() -> None:
+    failure = hidden("cd x; git statsu -s 2>&1 | tail -n 1", PART)
+
+    assert failure is not None
+    assert (failure.kind, failure.program) == (FailureKind.UNKNOWN_SUBCOMMAND, "git")
+    assert (failure.segment, failure.masked, failure.teachable) == (1, True, True)
+    assert failure.run.run == COMMAND.run
+    assert failure.run.tail == f"{PART.tail}\n{COMMAND.tail}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git statsu -s | cat",
+        "git statsu -s; echo done",
+        "git statsu -s\necho done",
+        "git statsu -s || true",
+        "A=1 timeout 5 git statsu -s | cat",
+        "git $x | cat",
+        "git log; git statsu -s; true",
+    ],
+)
+def test_such_lines_hide_a_failure(text: str) -> None:
+    assert hidden(text, PART) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git statsu -s",
+        "echo x | git statsu -s",
+        "git statsu -s || git status -s",
+        "git statsu -s && true",
+        "if git statsu -s; then true; fi",
+        "(git statsu -s); true",
+        "make | cat",
+        "git log | cat; git $x | cat",
+    ],
+)
+def test_such_lines_hide_none(text: str) -> None:
+    assert hidden(text, PART) is None
+
+
+def test_a_failure_that_shows_is_the_line_s_own_affair() -> None:
+    assert hidden("git statsu -s | cat", PART, status=1) is None
+    assert hidden("git statsu -s | cat") is None
+
+
+def test_only_failed_parts_are_kept_and_taken_once() -> None:
+    parts = Parts()
+    for status in (0, None, 1):
+        parts.add(replace(PART, exit=status))
+
+    assert [part.exit for part in parts.take(COMMAND.run)] == [1]
+    assert parts.take(COMMAND.run) == ()
+
+
+def test_parts_of_commands_that_never_end_take_no_room_for_ever() -> None:
+    parts = Parts()
+    for number in range(COMMANDS_KEPT + 10):
+        parts.add(replace(PART, parent=number.to_bytes(16, "big")))
+    for _ in range(100):
+        parts.add(PART)
+
+    assert parts.take(bytes(16)) == ()
+    assert len(parts.take(COMMAND.run)) == PARTS_KEPT
+
+
+def test_a_tool_that_no_shell_was_seen_around_is_a_command() -> None:
+    assert is_part(PART)
+    assert not is_part(replace(PART, parent=None))
+    assert not is_part(replace(COMMAND, parent=b"x" * 16))
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[DaemonProcess]:
+    helper()
+    with (
+        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
+        DaemonProcess(Path(folder)) as daemon,
+    ):
+        yield daemon
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh", "zsh", "/bin/bash", "/bin/zsh"])
+def test_a_failure_that_a_pipeline_hides_is_one_failure_and_teaches(
+    daemon: DaemonProcess, tmp_path: Path, shell: str
+) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    code = (
+        "import subprocess as s\n"
+        f"for text in ('git statsu 2>&1 | tail -n 1', 'git status --short 2>&1 | tail -n 1'):\n"
+        f"    s.run([{shell!r}, '-c', text])"
+    )
+    environment = {"HOME": str(daemon.paths.home), "PATH": PLAIN_PATH, "SHELL": "/bin/bash"}
+
+    done = subprocess.run(
+        [*FLIGHTREC, "run", "--", "python3", "-c", code],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert b"flightrec: 2 runs, 1 failure, 1 recovery" in done.stderr
+    assert daemon.query(
+        "SELECT runs.command, failures.kind, failures.program FROM failures"
+        " JOIN runs ON runs.id = failures.run_id"
+        " WHERE runs.session_id = (SELECT max(id) FROM sessions)"
+    ) == [("git statsu 2>&1 | tail -n 1", "unknown subcommand", "git")]
+    assert daemon.query(
+        "SELECT command, exit FROM runs WHERE parent IS NOT NULL"
+        " AND session_id = (SELECT max(id) FROM sessions)"
+    ) == [
+        ("git statsu", 1),
+        ("git status --short", 0),
+    ]
