@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from flightrec.change import Change
 from flightrec.classify import Failure
-from flightrec.invocation import Invocation
+from flightrec.invocation import Invocation, word_set
 
-EVERYDAY_WORDS = frozenset("the and for not with run use file a to of in is".split())
+EVERYDAY_WORDS = word_set("the and for not with run use file a to of in is")
 
 _MEANT = re.compile(
     r"(?i)(?:did you mean|most similar|similar commands?|similar choices?|similar names?"
@@ -22,7 +22,7 @@ _SYNOPSIS = re.compile(r"(?i)^\s*(?:usage\b|or:|-{1,2}[\w\[]|\[)|\[-{1,2}\w")
 class Attempt:
     """What there is to judge whether ``later`` corrects ``failed``.
 
-    ``output`` is what the failed one printed, plain, ``prose`` the same without its list of options;
+    ``output`` is what the failed one printed, plain, ``prose`` that without its list of options;
     ``same_chain`` tells that the lines around the two are the same but for these segments;
     ``failed_text`` and ``later_text`` are the two as written.
     """
@@ -85,4 +85,4 @@ def stands_in(phrase: str, text: str) -> bool:
 
 
 def _joins(character: str) -> bool:
-    return character.isalnum() or character in ("-", "_") and bool(character)
+    return character.isalnum() or character in ("-", "_")

@@ -40,7 +40,7 @@ def compare(failed: Invocation, later: Invocation) -> Change:
 
 
 def compare_words(before: Sequence[str], after: Sequence[str]) -> Change:
-    """The same for lists of words."""
+    """Return the same for lists of words."""
     if before == after:
         return Change((), (), tuple(before), moved=False, joined=())
     before, after = _pieces(before), _pieces(after)

@@ -6,7 +6,6 @@ files with one observed command a line; ``tests/corpus/README.md`` describes the
 
 import gzip
 import hashlib
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -126,11 +125,13 @@ _Row = TypeVar("_Row", Label, Event)
 
 
 def _read(path: Path, kind: type[_Row]) -> Iterator[_Row]:
-    """Yield a file's lines; files of another shape (``{"rule": …}``) are passed over."""
+    """Yield what a file's lines hold."""
     decoder = msgspec.json.Decoder(kind)
+    number = 0
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for line in file:
+                number += 1
                 if line.strip():
                     yield decoder.decode(line)
     except (OSError, EOFError) as error:

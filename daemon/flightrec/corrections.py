@@ -18,7 +18,7 @@ _SHELL_CHARACTERS = re.compile(r"[\[\]*?(){}!&;|<>$#~^]")
 
 
 def word_corrected(attempt: Attempt) -> bool:
-    """The word that the error names, replaced by what was meant; the rest much the same."""
+    """Whether the word that the error names became what was meant, the rest much the same."""
     change = attempt.change
     if not attempt.same_name:
         return False
@@ -75,7 +75,7 @@ def _nothing_else_new(right: str, meant: frozenset[str], attempt: Attempt) -> bo
 
 
 def _word_put_before(attempt: Attempt, named: Sequence[str]) -> bool:
-    """``npm build`` → ``npm run build``, ``systemctl web start`` → ``systemctl start web``."""
+    """Whether a word was missing before the named one, or stood behind it (``npm build``)."""
     change = attempt.change
     if change.removed or not named:
         return False
@@ -97,7 +97,7 @@ def _is_synonym(wrong: str, right: str, attempt: Attempt) -> bool:
 
 
 def slip_corrected(attempt: Attempt) -> bool:
-    """A slip in one word, where the error shows its usage instead of naming the word."""
+    """Whether a slip was mended where the error shows its usage instead of naming the word."""
     change = attempt.change
     if not attempt.same_name or not change.removed or change.moved:
         return False
@@ -119,7 +119,7 @@ def _is_clear_slip(wrong: str, right: str) -> bool:
 
 
 def option_corrected(attempt: Attempt) -> bool:
-    """The option that the error names, replaced, moved or left out; the rest much the same."""
+    """Whether the option that the error names was replaced, moved or left out, and no more."""
     change = attempt.change
     if not _same_call(attempt):
         return False
@@ -164,25 +164,26 @@ def _same_call(attempt: Attempt) -> bool:
 
 
 def called_differently(attempt: Attempt) -> bool:
-    """The tool rejected how it was called, and was then called on the same things otherwise."""
+    """Whether the tool, which rejected a call, was then called otherwise on the same things."""
     change, failed = attempt.change, attempt.failed
-    if not attempt.same_tool or attempt.later.asks_information or failed.asks_information:
+    if not attempt.same_name or attempt.later.asks_information or failed.asks_information:
+        return False
+    if failed.subcommand and not attempt.same_tool:
         return False
     if change.nothing:
         return attempt.failed_text != attempt.later_text
-    if change.joined or (change.moved and not change.removed and not change.added):
-        return True
-    if attempt.kept_things and attempt.keeps():
-        return True  # the same things; options differ or more was given
-    if not change.removed and not failed.operands:
-        return True  # an argument was missing
-    if _twice_typed(attempt):
-        return True
-    return _one_rewritten(attempt)
+    return (
+        bool(change.joined)
+        or (change.moved and not change.removed and not change.added)
+        or (bool(attempt.kept_things) and attempt.keeps())  # options differ, or more was given
+        or (not change.removed and not failed.operands)  # an argument was missing
+        or _twice_typed(attempt)
+        or _one_rewritten(attempt)
+    )
 
 
 def _twice_typed(attempt: Attempt) -> bool:
-    """``git clone git clone URL`` → ``git clone URL``."""
+    """Whether it was ``git clone git clone URL``."""
     words = {attempt.failed.program, *attempt.later.words}
     return not attempt.change.added and words.issuperset(attempt.change.removed)
 
@@ -207,7 +208,7 @@ def _is_rewritten(word: str, attempt: Attempt) -> bool:
 
 
 def requoted(attempt: Attempt) -> bool:
-    """The same text but for quotes, backslashes and blanks."""
+    """Whether it is the same text but for quotes, backslashes and blanks."""
     before, after = (_unquoted(t) for t in (attempt.failed_text, attempt.later_text))
     if "noglob" in attempt.later.wrappers and "noglob" not in attempt.failed.wrappers:
         return before == after
@@ -235,5 +236,5 @@ def _same_letters(one: str, other: str) -> bool:
 
 
 def words_joined(attempt: Attempt) -> bool:
-    """Several words became one: quotes had been forgotten."""
+    """Whether several words became one: quotes had been forgotten."""
     return attempt.same_name and bool(attempt.change.joined)

@@ -1,6 +1,6 @@
 """Exit codes that are answers, and exit codes that say by themselves what went wrong."""
 
-from flightrec.failure_kinds import K, FailureKind
+from flightrec.failure_kinds import FailureKind, K
 
 _ONE = frozenset((1,))
 

@@ -6,12 +6,12 @@ the expression are in lower case where they are words; what the error *names* is
 The first row that fits wins: the particular ones stand before the general ones.
 """
 
-# ruff: noqa: E501 - one row a line: a table is read by its columns
+# ruff: noqa: E501, RUF001 - one row a line: a table is read by its columns
 
 import re
 from typing import NamedTuple
 
-from flightrec.failure_kinds import K, FailureKind
+from flightrec.failure_kinds import FailureKind, K
 
 
 class Wording(NamedTuple):
@@ -213,7 +213,7 @@ _SUBCOMMANDS = (
     _row(K.UNKNOWN_SUBCOMMAND, "", "or invalid arguments", r"unknown command or invalid arguments:\s{0,4}QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "missing script", r"missing script:? NAME$"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "script not found", r"script not found:? NAME$"),
-    _row(K.UNKNOWN_SUBCOMMAND, "script", "command \"", r"error command QUOTED not found"),
+    _row(K.UNKNOWN_SUBCOMMAND, "script", 'command "', r"error command QUOTED not found"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "couldn't find a script named", r"couldn't find a script named QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "command", r"(?:unknown|unrecogni[sz]ed|invalid|undefined|unsupported|no such|not a valid) (?:sub-?)?command(?: verb| line)?:? ?NAME(?:$| )"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "command", r"no such (?:sub-?)?command"),

@@ -1,10 +1,9 @@
 """What a command installs, and whether that is what was missing."""
 
-import os
 import re
 from collections.abc import Sequence
 
-from flightrec.invocation import Invocation
+from flightrec.invocation import Invocation, base_name
 from flightrec.remedy_tables import INSTALLERS, INSTALLING, PROGRAM_OF_PACKAGE
 
 _VERSION_SUFFIX = re.compile(r"(?:[=<>~!@^\[].*|:[a-z0-9]+)$")
@@ -43,7 +42,7 @@ def is_installed_by(named: Sequence[str], invocation: Invocation) -> bool:
 def _forms(name: str) -> set[str]:
     """Return the names under which a missing thing may be installed."""
     first = re.split(r"[./:]", name)[0]
-    forms = {_bare(name), _bare(first), _bare(os.path.basename(name))}
+    forms = {_bare(name), _bare(first), _bare(base_name(name))}
     for known in (name, first):
         forms |= {_bare(p) for p in PROGRAM_OF_PACKAGE.get(known.lower(), "").split()}
     return forms - {""}

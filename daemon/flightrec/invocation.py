@@ -1,6 +1,6 @@
 """One simple command as a person means it: which tool, which subcommand, through which runner."""
 
-import os
+import itertools
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +9,17 @@ from flightrec.shell_words import CommandLine, SimpleCommand
 
 PYTHON = re.compile(r"^(?:python|pypy)(?:\d+(?:\.\d+)*)?$")
 _ASSIGNMENT = re.compile(r"^([A-Za-z_]\w*)\+?=")
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text, for tables that are read better without commas."""
+    return frozenset(text.split())
+
+
+def base_name(word: str) -> str:
+    """Return a word of a command less the folders before it; it need not be a path of this host."""
+    return word.rpartition("/")[2]
+
 
 _RUNNERS: dict[str, tuple[str, ...]] = {
     "bunx": ("",),
@@ -51,41 +62,41 @@ _VALUED: dict[str, frozenset[str]] = {
 """Options before a subcommand that take the next word."""
 
 _TWO_LEVELS: dict[str, frozenset[str]] = {
-    "docker": frozenset(
+    "docker": word_set(
         "builder buildx compose container context image manifest network node plugin secret service"
-        " stack swarm system trust volume".split()
+        " stack swarm system trust volume"
     ),
-    "podman": frozenset("compose container image machine network pod system volume".split()),
-    "git": frozenset("bisect lfs notes remote stash submodule worktree".split()),
-    "npm": frozenset("run run-script config cache".split()),
-    "pnpm": frozenset("run store".split()),
-    "yarn": frozenset("run workspace global".split()),
+    "podman": word_set("compose container image machine network pod system volume"),
+    "git": word_set("bisect lfs notes remote stash submodule worktree"),
+    "npm": word_set("run run-script config cache"),
+    "pnpm": word_set("run store"),
+    "yarn": word_set("run workspace global"),
     "bun": frozenset(("run",)),
     "deno": frozenset(("task",)),
     "composer": frozenset(("run-script",)),
-    "uv": frozenset("pip tool python self".split()),
-    "poetry": frozenset("env self cache source".split()),
+    "uv": word_set("pip tool python self"),
+    "poetry": word_set("env self cache source"),
     "conda": frozenset(("env",)),
-    "go": frozenset("mod work tool".split()),
-    "helm": frozenset("repo plugin dependency".split()),
-    "kubectl": frozenset("config rollout create".split()),
-    "terraform": frozenset("state workspace providers".split()),
-    "rustup": frozenset("toolchain target component default override".split()),
+    "go": word_set("mod work tool"),
+    "helm": word_set("repo plugin dependency"),
+    "kubectl": word_set("config rollout create"),
+    "terraform": word_set("state workspace providers"),
+    "rustup": word_set("toolchain target component default override"),
     "brew": frozenset(("services",)),
-    "gh": frozenset("auth pr issue repo run release workflow gist api secret".split()),
-    "aws": frozenset("s3 ec2 sts iam ecr eks sso configure lambda s3api ssm".split()),
-    "az": frozenset("group vm account aks acr provider storage network webapp".split()),
-    "gcloud": frozenset("auth config compute container projects run iam services".split()),
+    "gh": word_set("auth pr issue repo run release workflow gist api secret"),
+    "aws": word_set("s3 ec2 sts iam ecr eks sso configure lambda s3api ssm"),
+    "az": word_set("group vm account aks acr provider storage network webapp"),
+    "gcloud": word_set("auth config compute container projects run iam services"),
     "ip": frozenset(),
 }
 """Subcommands that are only the first half of what is meant."""
 
-_ONE_LEVEL = frozenset(
+_ONE_LEVEL = word_set(
     "adb apk apt apt-cache apt-get bazel bundle cargo composer dnf dotnet flutter gem gradle"
     " heroku hg mvn mysqladmin openssl pacman pip pip3 pipenv pipx pyenv rails rake rbenv rye snap"
     " svn systemctl tmux vagrant yum zypper nvm mise asdf minikube kind ollama pulumi nix-env"
-    " react-native ng vercel firebase wrangler pdm hatch tsuru".split()
-)  # fmt: skip
+    " react-native ng vercel firebase wrangler pdm hatch tsuru"
+)
 
 _INLINE: dict[str, tuple[str, ...]] = {
     "awk": (),
@@ -114,9 +125,7 @@ _INLINE: dict[str, tuple[str, ...]] = {
 INFORMATION_WORDS = frozenset(
     ("--help", "-h", "-?", "help", "--version", "-V", "version", "--usage")
 )
-INFORMATION_PROGRAMS = frozenset(
-    "apropos help info man tldr type whatis whereis which where".split()
-)
+INFORMATION_PROGRAMS = word_set("apropos help info man tldr type whatis whereis which where")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +158,7 @@ class Invocation:
     @property
     def privileged(self) -> bool:
         """Whether it is to run as another user."""
-        return any(os.path.basename(word) in PRIVILEGE for word in self.wrappers)
+        return any(base_name(word) in PRIVILEGE for word in self.wrappers)
 
     @property
     def asks_information(self) -> bool:
@@ -200,7 +209,7 @@ def _set_runner_aside(
     program: str, words: tuple[str, ...]
 ) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
     """Return the runner's words, the tool's name and the tool's arguments."""
-    name = os.path.basename(program) or program
+    name = base_name(program) or program
     if PYTHON.match(name) and len(words) > 1 and words[0] == "-m":
         return (program, "-m"), words[1], words[2:]
     for verb in _RUNNERS.get(name, ()):
@@ -212,7 +221,7 @@ def _set_runner_aside(
         while skipped < len(words) and words[skipped].startswith("-"):
             skipped += 1
         if skipped < len(words):
-            tool = os.path.basename(words[skipped])
+            tool = base_name(words[skipped])
             if PYTHON.match(tool) and words[skipped + 1 : skipped + 2] == ("-m",):
                 skipped += 2
                 tool = words[skipped] if skipped < len(words) else tool
@@ -235,7 +244,7 @@ def _subcommand(name: str, words: tuple[str, ...]) -> str:
 
 def _inline_code(name: str, words: tuple[str, ...]) -> str:
     flags = ("-c",) if PYTHON.match(name) else _INLINE.get(name, ())
-    for flag, code in zip(words, words[1:], strict=False):
+    for flag, code in itertools.pairwise(words):
         if flag in flags:
             return code
     return ""

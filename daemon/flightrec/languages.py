@@ -4,6 +4,8 @@ Only what the C library, the shells and getopt say: whatever a program adds of i
 the names in it, and those are not translated.
 """
 
+# ruff: noqa: RUF001 - the letters of other languages are the point
+
 import re
 
 from flightrec.failure_tables import key_of

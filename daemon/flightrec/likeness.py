@@ -1,9 +1,10 @@
-"""When is one word a misspelling of another, and when just another word?"""
+"""When one word is a misspelling of another, and when just another word."""
 
-import os
 import re
 
 from rapidfuzz.distance import OSA
+
+from flightrec.invocation import base_name
 
 _SEPARATORS = re.compile(r"[-_.+/\s]+")
 _DIGITS = re.compile(r"\d+")
@@ -62,7 +63,7 @@ def is_like(wrong: str, right: str) -> bool:
 
 def is_path_typo(wrong: str, right: str) -> bool:
     """Whether a path is a slip of another: one part misspelled, the others the same."""
-    if os.path.basename(wrong) == os.path.basename(right) == "":
+    if base_name(wrong) == base_name(right) == "":
         wrong, right = wrong.rstrip("/"), right.rstrip("/")
     wrong_parts, right_parts = wrong.split("/"), right.split("/")
     if len(wrong_parts) != len(right_parts):
@@ -75,7 +76,7 @@ def is_path_typo(wrong: str, right: str) -> bool:
 
 
 def _is_name_typo(wrong: str, right: str) -> bool:
-    """The same for one file's name; a whole word that differs in it is another file."""
+    """Whether a file's name is a slip; a whole word that differs in it is another file."""
     wrong_words, right_words = (_words(name) for name in (wrong, right))
     if len(wrong_words) == len(right_words):
         pairs = [(w, r) for w, r in zip(wrong_words, right_words, strict=True) if w != r]
@@ -84,7 +85,7 @@ def _is_name_typo(wrong: str, right: str) -> bool:
 
 
 def _is_slip(wrong: str, right: str) -> bool:
-    """A slip within one word: letters left out, doubled or in the wrong order."""
+    """Whether letters were left out, doubled or in the wrong order."""
     if wrong.isdigit() or right.isdigit():
         return False
     if len(wrong) == len(right) and sorted(wrong) != sorted(right) and len(wrong) < 6:

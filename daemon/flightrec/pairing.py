@@ -6,17 +6,15 @@ without such a cause teaches nothing, and closes its failure all the same: the w
 editor had, or the failure was one of those that pass.
 """
 
-import enum
-import os
-from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+from flightrec.attempt import Attempt, prose
 from flightrec.change import Change, compare
 from flightrec.classify import Failure
-from flightrec.failure_kinds import FailureKind, K
+from flightrec.failure_kinds import K
+from flightrec.fault import start_of_last_list
 from flightrec.ingest import CommandRun
-from flightrec.invocation import Invocation, invocations
+from flightrec.invocation import Invocation, base_name, invocations
 from flightrec.redact import PLACEHOLDER
 from flightrec.remedies import (
     BY_KIND,
@@ -34,11 +32,19 @@ from flightrec.remedy_tables import (
     MENDING_RUNS,
     PRIVILEGE_KINDS,
 )
-from flightrec.attempt import Attempt, prose
 from flightrec.replacements import is_correction, same_purpose
+from flightrec.session_history import (
+    RUNS_KEPT,
+    Entry,
+    Recovery,
+    RecoveryKind,
+    SessionHistory,
+    directory_of,
+)
 from flightrec.shell_words import CommandLine
 
 __all__ = [
+    "RUNS_KEPT",
     "Entry",
     "Recovery",
     "RecoveryKind",
@@ -47,124 +53,8 @@ __all__ = [
     "find_recovery",
 ]
 
-RUNS_KEPT = 64
-"""Runs of one session that pairing looks back over."""
-
-OPEN_MAX = 12
-"""Open failures of one session; the oldest gives way."""
-
 WINDOW_US = 30 * 60 * 1_000_000
 """A failure older than this is not mended by what is typed now."""
-
-_LINES_MAX = 2
-_UNPROVEN_WITHIN = 3
-"""An attempt later than this many runs is no candidate."""
-
-
-class RecoveryKind(enum.StrEnum):
-    """How a failure was mended."""
-
-    REPLACE = "replace"
-    PREREQUISITE = "prerequisite"
-    DIRECTORY = "directory"
-    ENVIRONMENT = "environment"
-    PRIVILEGE = "privilege"
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """A failure and the run that mended it.
-
-    ``fix`` is the run that passed and ``fix_segment`` the part of it that answers the failed one.
-    ``needed`` are the runs in between that made it pass, oldest first (the ``npm install``, the
-    ``cd``, the ``export``); ``also_tried`` the attempts in between that failed. Where not
-    ``proven`` no error text says that this is the remedy: kept as a candidate, neither hinted nor
-    exported.
-    """
-
-    failure: Failure
-    fix: CommandRun
-    fix_line: CommandLine
-    fix_segment: int
-    kind: RecoveryKind
-    needed: tuple[CommandRun, ...]
-    also_tried: tuple[CommandRun, ...]
-    proven: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One run of a session as pairing remembers it."""
-
-    run: CommandRun
-    line: CommandLine
-    failure: Failure | None
-
-
-class SessionHistory:
-    """The recent runs of one session, and which of their failures are still open."""
-
-    def __init__(self, size: int = RUNS_KEPT) -> None:
-        self._entries: deque[Entry] = deque(maxlen=size)
-        self._open: deque[Entry] = deque(maxlen=OPEN_MAX)
-
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """The runs kept, oldest first."""
-        return self._entries
-
-    @property
-    def open_failures(self) -> tuple[Failure, ...]:
-        """Teachable failures that nothing mended yet, oldest first."""
-        return tuple(entry.failure for entry in self._open if entry.failure is not None)
-
-    def add(
-        self,
-        run: CommandRun,
-        line: CommandLine,
-        failure: Failure | None,
-        recoveries: Iterable[Recovery] = (),
-    ) -> None:
-        """Remember a run. Failures that it mended, or whose command simply passed, are closed."""
-        entry = Entry(run, line, failure)
-        self._entries.append(entry)
-        if failure is not None:
-            if failure.teachable:
-                self._open.append(entry)
-        elif self._open and run.exit == 0:
-            self._close(run, line, {r.failure.run.run for r in recoveries if r.proven})
-
-    def _close(self, run: CommandRun, line: CommandLine, mended: set[bytes]) -> None:
-        passed = {
-            _identity(part, _directory(run, line, index))
-            for index, part in enumerate(invocations(line))
-        }
-        still_open = [
-            entry
-            for entry in self._open
-            if entry.run.run not in mended and _identity_of(entry) not in passed
-        ]
-        self._open = deque(still_open, maxlen=OPEN_MAX)
-
-    def after(self, failure: Failure) -> list[Entry]:
-        """Return the entries after a failure's run, oldest first; none where it is forgotten."""
-        later: list[Entry] = []
-        for entry in reversed(self._entries):
-            if entry.run.run == failure.run.run:
-                return later[::-1]
-            later.append(entry)
-        return []
-
-
-def _identity_of(entry: Entry) -> tuple[object, ...]:
-    assert entry.failure is not None  # noqa: S101 - only failures are kept open
-    index = entry.failure.segment
-    return _identity(invocations(entry.line)[index], _directory(entry.run, entry.line, index))
-
-
-def _identity(part: Invocation, directory: str) -> tuple[object, ...]:
-    """What makes two commands the same command in the same place."""
-    return (part.program, part.words, part.variables, part.privileged, part.code, directory)
 
 
 def find_recovery(
@@ -203,29 +93,18 @@ class _Passed:
         self.run = run
         self.line = line
         self.parts = invocations(line)
-        self.directories = [_directory(run, line, i) for i in range(len(self.parts))]
+        self.directories = [directory_of(run, line, i) for i in range(len(self.parts))]
 
     def sure(self) -> list[int]:
-        """Return the segments that must have ended well for the line to end so."""
+        """Return the segments that must have ended well for the line to end so.
+
+        Members of a pipeline count: an error of theirs would show in the tail.
+        """
         operators = [operator.text for operator in self.line.operators]
         unsure = {i for i, text in enumerate(operators) if text in ("||", "&")}
         unsure |= {i + 1 for i, text in enumerate(operators) if text == "||"}
+        unsure |= set(range(start_of_last_list(self.line)))
         return [i for i in range(len(self.parts)) if i not in unsure]
-
-
-def _directory(run: CommandRun, line: CommandLine, index: int) -> str:
-    """Return where a segment runs: the run's directory after the ``cd`` before it."""
-    directory = str(run.cwd)
-    for segment in line.segments[:index]:
-        if segment.program in ("cd", "pushd") and segment.arguments:
-            directory = _moved(directory, segment.arguments[-1].text)
-    return directory
-
-
-def _moved(directory: str, target: str) -> str:
-    if target.startswith("~") or "$" in target or target == "-":
-        return target
-    return os.path.normpath(os.path.join(directory, target))
 
 
 class _Pairing:
@@ -235,7 +114,7 @@ class _Pairing:
         self.failure = failure
         self.passed = passed
         self.failed = invocations(failure.line)[failure.segment]
-        self.where = _directory(failure.run, failure.line, failure.segment)
+        self.where = directory_of(failure.run, failure.line, failure.segment)
         self.between = history.after(failure)
         self.output = plain_output(failure)
 
@@ -272,11 +151,7 @@ class _Pairing:
             and failed.code == later.code
             and failed.runner == later.runner
             and (change.nothing or change.only_quietness)
-            and self._text(self.failure.line, self.failure.segment, change)
         )
-
-    def _text(self, line: CommandLine, index: int, change: Change) -> bool:  # noqa: ARG002
-        return True
 
     def _gained_privilege(self, later: Invocation) -> bool:
         return (
@@ -307,7 +182,7 @@ class _Pairing:
             return self.failure.kind in DIRECTORY_KINDS
         typed = [self.failed.program, *self.failed.words]
         bare = {word.removeprefix("./") for word in typed}
-        return any(n in typed or os.path.basename(n) in bare for n in self.failure.named)
+        return any(n in typed or base_name(n) in bare for n in self.failure.named)
 
     # what ran in between
 
@@ -365,7 +240,7 @@ class _Pairing:
                 run=run,
                 segment=segment,
                 invocation=parts[i],
-                directory=_directory(run, line, i),
+                directory=directory_of(run, line, i),
                 text=self._key(segment),
                 background=background,
                 repeated=self._key(segment) in before,
@@ -420,7 +295,7 @@ class _Pairing:
         )
 
     def _moved_by_option(self, later: Invocation, change: Change) -> bool:
-        """``npm run build`` → ``npm --prefix frontend run build``."""
+        """Whether an option says where now: ``npm --prefix frontend run build``."""
         return (
             self._is_about_the_place()
             and self.failed.name == later.name
@@ -436,7 +311,7 @@ class _Pairing:
         return len(change.kept) > len(change.removed) or (bool(change.removed) and moved)
 
     def _writes_for(self, later: Invocation) -> bool:
-        """``echo x > /etc/f`` → ``echo x | sudo tee /etc/f``: a redirection has no sudo."""
+        """Whether ``sudo tee`` writes what a redirection could not, which has no sudo."""
         if later.name not in ("tee", "sh", "bash", "dd", "sponge"):
             return False
         segment = self.failure.line.segments[self.failure.segment]

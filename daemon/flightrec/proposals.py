@@ -1,4 +1,4 @@
-"""Did the error itself propose what was done then?"""
+"""Whether the error itself proposed what was done then."""
 
 import re
 
@@ -9,7 +9,7 @@ from flightrec.invocation import INFORMATION_WORDS
 
 
 def suggested(attempt: Attempt) -> bool:
-    """Something that the error's own text proposes was put in, and nothing of weight changed."""
+    """Whether something was put in that the error proposes, and nothing of weight changed."""
     if spelled_out(attempt):
         return True
     if attempt.later.asks_information or attempt.failed.asks_information:
@@ -26,7 +26,7 @@ def suggested(attempt: Attempt) -> bool:
 
 
 def spelled_out(attempt: Attempt) -> bool:
-    """The error holds the very command that was run then, word for word."""
+    """Whether the error holds the very command that was run then, word for word."""
     text, later = attempt.later_text, attempt.later
     if not attempt.same_name or text == attempt.failed_text:
         return False
@@ -49,7 +49,7 @@ def _is_proposed_option(word: str, attempt: Attempt) -> bool:
 
 
 def _subcommand_suggested(attempt: Attempt) -> bool:
-    """Another subcommand of the same tool, which the error proposes, on the same thing."""
+    """Whether the error proposes this other subcommand, used on the same thing."""
     later = attempt.later
     if not attempt.change.added or not later.subcommand:
         return False
@@ -59,7 +59,7 @@ def _subcommand_suggested(attempt: Attempt) -> bool:
 
 
 def _another_command_suggested(attempt: Attempt) -> bool:
-    """Another tool, named with its first word by the error, on the same thing."""
+    """Whether the error names this other tool with its first word, used on the same thing."""
     later = attempt.later
     if not later.words or attempt.failure.kind in (K.OTHER, K.USAGE):
         return False

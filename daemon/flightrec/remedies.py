@@ -1,4 +1,4 @@
-"""Did something that ran between a failure and a pass have to do with the error?
+"""Whether something that ran between a failure and a pass had to do with the error.
 
 Only a run that the error itself suggests or names, or that is of the kind that mends this kind of
 error, counts; whatever else happened in between is no remedy.
@@ -13,7 +13,7 @@ from flightrec.classify import Failure
 from flightrec.failure_kinds import K
 from flightrec.ingest import CommandRun
 from flightrec.installs import installs, is_installed_by, packages
-from flightrec.invocation import Invocation
+from flightrec.invocation import Invocation, base_name, word_set
 from flightrec.remedy_tables import (
     ACTIVATING,
     BUILDING,
@@ -53,9 +53,9 @@ _LOOSE_KINDS = frozenset(
 )  # fmt: skip
 """Kinds that so many runs mend that one of them alone says little."""
 
-_CREATORS = frozenset(
+_CREATORS = word_set(
     "cmake meson mkdir touch cp mv ln install tee unzip tar git curl wget mkfifo mktemp truncate"
-    " rsync scp openssl ssh-keygen sqlite3 python python3 gunzip 7z cpio dd gh svn hg".split()
+    " rsync scp openssl ssh-keygen sqlite3 python python3 gunzip 7z cpio dd gh svn hg"
 )
 _DOTENV = re.compile(r"\.env\b")
 
@@ -161,20 +161,23 @@ def _install_closeness(failure: Failure, step: Step) -> int:
         return _set_up_closeness(failure, step)
     if is_installed_by(failure.named, step.invocation):
         return BY_NAME
-    world = INSTALLERS[step.invocation.name]
     if failure.kind is K.UNKNOWN_SUBCOMMAND:
         return NONE
     if failure.kind is K.MISSING_FILE and failure.domain != "node":
         return NONE
+    return _world_closeness(failure, step)
+
+
+def _world_closeness(failure: Failure, step: Step) -> int:
+    """Return how closely an installation under another name has to do with what is missing."""
+    world = INSTALLERS[step.invocation.name]
     if packages(step.invocation):
-        # Another name. A system's packages are named after many things, a language's are not.
-        return BY_KIND if world == "system" or world == failure.domain else NONE
-    same_world = world in ("", failure.domain) or not failure.domain
-    return BY_WORLD if same_world else NONE
+        return BY_KIND if world in ("system", failure.domain) else NONE
+    return BY_WORLD if world in ("", failure.domain) or not failure.domain else NONE
 
 
 def _set_up_closeness(failure: Failure, step: Step) -> int:
-    """A project's own way to install what it needs (``make deps``, ``./setup.sh``)."""
+    """Return the same for a project's own way to install (``make deps``, ``./setup.sh``)."""
     if failure.kind is K.UNKNOWN_SUBCOMMAND:
         return NONE
     wanted = " ".join((step.invocation.program, *step.invocation.operands[:1]))
@@ -218,7 +221,7 @@ def _leads_to(made: str, missing: str) -> bool:
         return True
     if f"/{made}/" in missing:
         return True
-    return made.startswith(f"{missing}/") or os.path.basename(made) == os.path.basename(missing)
+    return made.startswith(f"{missing}/") or base_name(made) == base_name(missing)
 
 
 def _kind_closeness(failure: Failure, step: Step) -> int:
@@ -234,7 +237,7 @@ def _kind_closeness(failure: Failure, step: Step) -> int:
 
 
 def _server_closeness(failure: Failure, step: Step) -> int:
-    """A program left running in the background may be the server that did not answer."""
+    """Return it for a program left running, which may be the server that did not answer."""
     if failure.kind in (K.CONNECTION, K.NOT_RUNNING) and step.background and not step.repeated:
         return BY_KIND
     return NONE

@@ -4,9 +4,12 @@ Each entry is about a mechanism of a widely used tool; nothing here decides alon
 the failed command to pass, and these tables say whether what was done had to do with the error.
 """
 
+# ruff: noqa: E501 - one row a line: a table is read by its columns
+
 import re
 
-from flightrec.failure_kinds import K, FailureKind
+from flightrec.failure_kinds import FailureKind, K
+from flightrec.invocation import word_set
 
 SAME_PURPOSE: tuple[frozenset[str], ...] = tuple(
     frozenset(group.split())
@@ -455,9 +458,9 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
 }
 """Options that, added to the same command, answer a kind of error; ``*`` is any program."""
 
-DIRECTORY_OPTIONS = frozenset(
+DIRECTORY_OPTIONS = word_set(
     "-C --prefix --cwd --dir --directory --manifest-path --project-directory --chdir -chdir --root"
-    " --rootdir --work-tree --git-dir --project --source -S -f --file".split()
+    " --rootdir --work-tree --git-dir --project --source -S -f --file"
 )
 DIRECTORY_KINDS = frozenset(
     (K.MISSING_FILE, K.MISSING_MANIFEST, K.NOT_A_REPOSITORY, K.MISSING_MODULE, K.EMPTY_RESULT,

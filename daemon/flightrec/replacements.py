@@ -1,10 +1,9 @@
-"""Is a later command a corrected form of a failed one? The error has to say so.
+"""Whether a later command is a corrected form of a failed one. The error has to say so.
 
 What the error names (the program, the subcommand, the option, the path) must be what was changed;
 or the change must be what the error suggests, or what this kind of error calls for.
 """
 
-import os
 import re
 from collections.abc import Callable
 
@@ -18,19 +17,17 @@ from flightrec.corrections import (
     words_joined,
 )
 from flightrec.failure_kinds import FailureKind, K
-from flightrec.invocation import PYTHON
+from flightrec.invocation import PYTHON, base_name, word_set
 from flightrec.likeness import is_like, is_path_typo, is_typo
 from flightrec.proposals import letters_added, suggested
 from flightrec.remedy_tables import INSTALLERS, OPTIONS_THAT_MEND, SAME_PURPOSE
 
 Rule = Callable[[Attempt], bool]
 
-_EXPLORERS = frozenset(
-    "cat cd find head less ls more tail tree wc stat file du bat grep rg".split()
-)
+_EXPLORERS = word_set("cat cd find head less ls more tail tree wc stat file du bat grep rg")
 """With another path these look around; it takes a slip of the keys to make that a correction."""
 
-_INTERPRETERS = frozenset("bash sh zsh dash ksh fish source . node ruby perl php Rscript".split())
+_INTERPRETERS = word_set("bash sh zsh dash ksh fish source . node ruby perl php Rscript")
 _BRANCHES = frozenset(("main", "master", "trunk"))
 
 
@@ -42,7 +39,7 @@ def is_correction(attempt: Attempt) -> bool:
 
 
 def another_program(attempt: Attempt) -> bool:
-    """A program that is not there, replaced by one that is."""
+    """Whether a program that is not there was replaced by one that is."""
     failed, later = attempt.failed, attempt.later
     missing = attempt.failure.named[0] if attempt.failure.named else failed.program
     if missing in failed.wrappers:
@@ -51,8 +48,13 @@ def another_program(attempt: Attempt) -> bool:
         return False
     if attempt.same_name:  # npx tool, python -m tool, ~/bin/tool
         return failed.program != later.program and (_alike(attempt) or later.words == failed.words)
-    if _joined(failed.program, failed.words) == _joined(later.program, later.words):
-        return True  # docker-compose up, docker compose up
+    joined = _joined(failed.program, failed.words) == _joined(later.program, later.words)
+    return joined or _other_name(missing, attempt)  # docker-compose up, docker compose up
+
+
+def _other_name(missing: str, attempt: Attempt) -> bool:
+    """Whether another program's name is what was meant, or serves the same purpose."""
+    failed, later = attempt.failed, attempt.later
     if later.asks_information or failed.asks_information:
         both = later.asks_information and failed.asks_information
         return both and is_typo(missing, later.program) and not same_purpose(missing, later.name)
@@ -69,7 +71,7 @@ def _joined(program: str, words: tuple[str, ...]) -> str:
 
 def same_purpose(one: str, other: str) -> bool:
     """Whether two programs serve one purpose."""
-    one, other = (PYTHON.sub("python3", os.path.basename(name)) for name in (one, other))
+    one, other = (PYTHON.sub("python3", base_name(name)) for name in (one, other))
     return one == other or any(one in group and other in group for group in SAME_PURPOSE)
 
 
@@ -80,7 +82,7 @@ def _alike(attempt: Attempt) -> bool:
 
 
 def _second_word_corrected(attempt: Attempt) -> bool:
-    """``gti comit`` → ``git commit``: two slips in one command."""
+    """Whether there were two slips in one command: ``gti comit``."""
     change = attempt.change
     one = len(change.removed) == len(change.added) == 1
     return one and is_typo(change.removed[0], change.added[0])
@@ -100,7 +102,7 @@ def _same_subject(attempt: Attempt) -> bool:
 
 
 def path_corrected(attempt: Attempt) -> bool:
-    """The path that the error names, replaced by one that differs in a slip."""
+    """Whether the path that the error names became one that differs in a slip."""
     change = attempt.change
     if not attempt.same_name:
         return False
@@ -127,7 +129,7 @@ def _is_elsewhere(wrong: str, right: str, attempt: Attempt) -> bool:
 
 
 def program_path_corrected(attempt: Attempt) -> bool:
-    """``./buld.sh`` → ``./build.sh``."""
+    """Whether it is ``./build.sh`` after ``./buld.sh``."""
     failed, later = attempt.failed, attempt.later
     if failed.program == later.program or "/" not in failed.program:
         return False
@@ -135,7 +137,7 @@ def program_path_corrected(attempt: Attempt) -> bool:
 
 
 def target_corrected(attempt: Attempt) -> bool:
-    """The name that the error says does not exist, replaced by one much like it."""
+    """Whether the name that does not exist became one much like it."""
     change = attempt.change
     if not attempt.same_name:
         return False
@@ -161,7 +163,7 @@ def _holds_name(word: str, name: str) -> bool:
 
 
 def other_flavour(attempt: Attempt) -> bool:
-    """``date -d`` → ``gdate -d``: the same words to the tool that knows the option."""
+    """Whether the same words went to a tool that knows the option (``gdate -d``)."""
     failed, later = attempt.failed, attempt.later
     return (
         not attempt.same_name
@@ -175,7 +177,7 @@ def _without_digits(word: str) -> str:
 
 
 def option_added(attempt: Attempt) -> bool:
-    """An option that answers this kind of error, added to the same command."""
+    """Whether an option was added to the same command that answers this kind of error."""
     change, failed = attempt.change, attempt.failed
     if not attempt.same_tool and not (
         same_purpose(failed.name, attempt.later.name)
@@ -194,7 +196,7 @@ def option_added(attempt: Attempt) -> bool:
 
 
 def other_interpreter(attempt: Attempt) -> bool:
-    """The same tool from another place or through a runner: ``.venv/bin/pip``, ``uv run``."""
+    """Whether it is the same tool from another place or through a runner (``uv run``)."""
     failed, later = attempt.failed, attempt.later
     if not same_purpose(failed.name, later.name) or failed.program == later.program:
         return False
@@ -206,7 +208,7 @@ def other_interpreter(attempt: Attempt) -> bool:
 
 
 def through_interpreter(attempt: Attempt) -> bool:
-    """``./run.sh`` → ``bash run.sh``."""
+    """Whether it is ``bash run.sh`` after ``./run.sh``."""
     failed, later = attempt.failed, attempt.later
     if "/" not in failed.program or not (later.name in _INTERPRETERS or PYTHON.match(later.name)):
         return False
@@ -214,7 +216,7 @@ def through_interpreter(attempt: Attempt) -> bool:
 
 
 def without_privilege(attempt: Attempt) -> bool:
-    """The same command without ``sudo``."""
+    """Whether it is the same command without ``sudo``."""
     return (
         attempt.failed.privileged
         and not attempt.later.privileged
@@ -224,7 +226,7 @@ def without_privilege(attempt: Attempt) -> bool:
 
 
 def other_subcommand(attempt: Attempt) -> bool:
-    """``npm ci`` → ``npm install`` where the lock file is the trouble."""
+    """Whether it is ``npm install`` after ``npm ci``, where the lock file is the trouble."""
     both = {attempt.failed.subcommand, attempt.later.subcommand}
     return (
         attempt.same_name
@@ -235,7 +237,7 @@ def other_subcommand(attempt: Attempt) -> bool:
 
 
 def other_service_manager(attempt: Attempt) -> bool:
-    """``systemctl start nginx`` → ``service nginx start`` where no systemd runs."""
+    """Whether it is ``service nginx start`` after ``systemctl start nginx``."""
     failed, later = attempt.failed, attempt.later
     if attempt.same_name or not same_purpose(failed.name, later.name):
         return False
@@ -243,7 +245,7 @@ def other_service_manager(attempt: Attempt) -> bool:
 
 
 def address_changed(attempt: Attempt) -> bool:
-    """Another port for a server whose port is taken."""
+    """Whether a server was given another port."""
     change = attempt.change
     if not attempt.same_tool:
         return False
@@ -253,7 +255,7 @@ def address_changed(attempt: Attempt) -> bool:
 
 
 def host_corrected(attempt: Attempt) -> bool:
-    """A host's name, misspelled."""
+    """Whether a host's misspelled name was mended."""
     change = attempt.change
     return (
         attempt.same_name

@@ -2,6 +2,8 @@
 the number, the version, the colours or the quotes of the day.
 """  # noqa: D205 - the first sentence needs two lines
 
+# ruff: noqa: RUF001 - quotes of all kinds are the point
+
 import re
 from collections.abc import Iterable
 
@@ -52,4 +54,4 @@ def normalise(message: str) -> str:
 def make_signature(kind: str, program: str, subcommand: str, parts: Iterable[str]) -> str:
     """Return what two failures have in common exactly when they are the same mistake."""
     message = normalise(" ".join(parts))
-    return "|".join((kind, program, subcommand, message))
+    return f"{kind}|{program}|{subcommand}|{message}"

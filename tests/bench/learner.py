@@ -67,7 +67,7 @@ def rows() -> list[Row]:
 def make_run(number: int, command: str, status: int = 0, tail: str = "") -> CommandRun:
     """Return a run of one session; a second after the one before."""
     safe = Redactor().redact_text
-    return CommandRun(
+    return CommandRun(  # noqa: S604 - a field, not a process
         run=number.to_bytes(16, "big"),
         session=b"s" * 16,
         source=Source.RELAY,

@@ -61,7 +61,9 @@ def main() -> int:
             print(f"{number}/{len(chosen)} {scenario.name}: not recorded: {error}")
             continue
         labels[scenario.name] = label(scenario)
-        print(f"{number}/{len(chosen)} {scenario.name}: {[e['exit'] for e in events[scenario.name]]}")
+        print(
+            f"{number}/{len(chosen)} {scenario.name}: {[e['exit'] for e in events[scenario.name]]}"
+        )
     order = [s.name for s in SCENARIOS if s.name in events]
     _write("sessions.jsonl", [event for name in order for event in events[name]])
     _write("labels.jsonl", [labels[name] for name in order])
@@ -101,7 +103,7 @@ def record(scenario: Scenario) -> list[dict[str, Any]]:
     """Run one session and return its events."""
     _empty_home()
     _run_setup(scenario)
-    clock = random.Random(scenario.name)
+    clock = random.Random(scenario.name)  # noqa: S311 - made-up think time, the same each time
     now = START_S + clock.randrange(10_000)
     shell: Interactive | Agent = Agent(scenario) if scenario.agent else Interactive(scenario)
     events = []
@@ -209,7 +211,9 @@ def _make_wheel(folder: Path, name: str, module: str, version: str) -> None:
 
 
 def _empty_home() -> None:
-    subprocess.run(["bash", "-c", f"chattr -R -i {HOME} 2>/dev/null; chmod -R u+rwX {HOME}"], check=False)
+    subprocess.run(
+        ["bash", "-c", f"chattr -R -i {HOME} 2>/dev/null; chmod -R u+rwX {HOME}"], check=False
+    )
     for entry in HOME.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
@@ -361,7 +365,7 @@ class Interactive:
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            preexec_fn=_take_terminal,
+            preexec_fn=_take_terminal,  # noqa: PLW1509 - there are no threads here
         )
         os.close(slave)
         self._type("PS1= PS2= PROMPT= PROMPT2= RPS1= PROMPT_EOL_MARK=; unset HISTFILE; __a=0")

@@ -1,6 +1,7 @@
 """What ``record.py`` types, and what a person judges is to be learned from it."""
 
-# ruff: noqa: E501 - one session a line: a table is read by its columns
+# ruff: noqa: E501, S604 - one session a line: a table is read by its columns; shell= is its shell
+# fmt: off
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,14 +36,14 @@ SCENARIOS: list[Scenario] = []
 
 
 def fixed(
-    family: str, name: str, setup: str, steps: list[Step], *pairs: dict[str, Any], **more: Any
+    family: str, name: str, setup: str, steps: list[Step], *pairs: dict[str, Any], **more: Any  # noqa: ANN401 - fields of Scenario
 ) -> None:
     """Add a session from which something is to be learned."""
     SCENARIOS.append(Scenario(family, name, setup, steps, list(pairs), **more))
 
 
 def clean(
-    negative: str, name: str, setup: str, steps: list[Step], reason: str, **more: Any
+    negative: str, name: str, setup: str, steps: list[Step], reason: str, **more: Any  # noqa: ANN401 - fields of Scenario
 ) -> None:
     """Add a session from which nothing is to be learned."""
     pairs = list(more.pop("pairs", ()))
@@ -256,7 +257,7 @@ fixed("missing", "own-script-path", "mkdir bin; printf '#!/bin/sh\\necho 1\\n' >
 fixed("missing", "own-script-path-export", "mkdir bin; printf '#!/bin/sh\\necho 1\\n' > bin/deploy; chmod +x bin/deploy", ["deploy --dry", "export PATH=$PWD/bin:$PATH", "deploy --dry"], pair(0, 2, "environment", 1, kind_also=["prerequisite"]))
 fixed("missing", "dot-slash", "printf '#!/bin/sh\\necho 1\\n' > go.sh; chmod +x go.sh", ["go.sh", "./go.sh"], pair(0, 1))
 fixed("missing", "yarn-npm", NODE_PKG, ["yarn run build", "npm run build"], pair(0, 1))
-fixed("missing", "ifconfig-ip", "", ["ifconfig lo", "ip addr show lo"], pair(0, 1), environment={"PATH": f"/usr/local/bin:/usr/bin:/bin"})
+fixed("missing", "ifconfig-ip", "", ["ifconfig lo", "ip addr show lo"], pair(0, 1), environment={"PATH": "/usr/local/bin:/usr/bin:/bin"})
 fixed("missing", "shebang", "printf '#!/usr/bin/env pythn3\\nprint(1)\\n' > t.py; chmod +x t.py", ["./t.py", "python3 t.py"], pair(0, 1))
 fixed("missing", "chain-middle", "echo 'print(1)' > i.py", ["echo start && python i.py && echo done", "echo start && python3 i.py && echo done"], pair(0, 1), agent="split")
 fixed("missing", "pipe-front", "echo '{\"a\":1}' > f.json", ["catt f.json | jq .a", "cat f.json | jq .a"], pair(0, 1, optional=True))
@@ -385,9 +386,9 @@ fixed("agent", "agent-noisy-c", C_HELLO + GIT + "printf 'hello: hello.c\\n\\tgcc
     "valgrind ./hello",
     "./hello | hexdump -C | head -2",
     "./hello --version; echo $?",
-    ("edit", "hello.c", "#include <stdio.h>\nint main(void){puts(\"hi\") return 0;}\n"),
+    ("edit", "hello.c", '#include <stdio.h>\nint main(void){puts("hi") return 0;}\n'),
     "make",
-    ("edit", "hello.c", "#include <stdio.h>\nint main(void){puts(\"hi there\"); return 0;}\n"),
+    ("edit", "hello.c", '#include <stdio.h>\nint main(void){puts("hi there"); return 0;}\n'),
     "make && ./hello",
     "gdb -batch -ex run ./hello",
     "gcc -Wall -Wextra -fsanitize=adress -o hello hello.c",
@@ -422,7 +423,7 @@ clean("compile-edit", "ce-gcc-output", "printf 'int main(void){return x;}\\n' > 
 clean("compile-edit", "ce-go", "printf 'package main\\nfunc main(){ x }\\n' > main.go; go mod init example.org/x 2>/dev/null", ["go build ./...", ("edit", "main.go", "package main\n\nfunc main() {}\n"), "go build ./..."], "an edit mended it")
 clean("compile-edit", "ce-python-syntax", "printf 'def f(:\\n  pass\\n' > m.py", ["python3 m.py", ("edit", "m.py", "def f():\n    pass\n"), "python3 m.py"], "an edit mended it")
 clean("compile-edit", "ce-cargo-type", "cargo init -q --vcs none --name k .; printf 'fn main(){let x:u8=\"a\";}\\n' > src/main.rs", ["cargo build", ("edit", "src/main.rs", "fn main(){}\n"), "cargo build --quiet"], "an edit mended it", root=True, environment=CARGO)
-clean("compile-edit", "ce-json", "echo '{\"a\":}' > c.json", ["jq . c.json", ("edit", "c.json", "{\"a\": 1}\n"), "jq . c.json"], "an edit mended it")
+clean("compile-edit", "ce-json", "echo '{\"a\":}' > c.json", ["jq . c.json", ("edit", "c.json", '{"a": 1}\n'), "jq . c.json"], "an edit mended it")
 clean("compile-edit", "ce-makefile", "printf 'all:\\n  echo x\\n' > Makefile", ["make", ("edit", "Makefile", "all:\n\t@echo x\n"), "make"], "an edit mended it")
 clean("compile-edit", "ce-shell-script", "printf 'if true; then echo x\\n' > s.sh", ["bash s.sh", ("edit", "s.sh", "if true; then echo x; fi\n"), "bash s.sh"], "an edit mended it")
 clean("compile-edit", "ce-import-edit", "echo 'import tinytabel' > m.py", ["python3 m.py", ("edit", "m.py", "import json\n"), "python3 m.py"], "the wrong import was edited")

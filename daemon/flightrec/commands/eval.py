@@ -127,8 +127,10 @@ class Score:
             f"F1             {self.f1:.3f}",
             f"kind accuracy  {self.kind_accuracy:.3f}",
             f"per kind       {kinds}",
-            f"false rules    {self.false_per_100:.1f} per 100 sessions with nothing to learn"
-            f" ({self.invented} of {self.clean})",
+            (
+                f"false rules    {self.false_per_100:.1f} per 100 sessions with nothing to learn"
+                f" ({self.invented} of {self.clean})"
+            ),
             *(f"  invented     {p.session} {p.failed} -> {p.fix} ({p.kind})" for p in self.wrong),
             *(f"  missed       {s} {p.failed} -> {p.fix} ({p.kind})" for s, p in self.missed),
         ]
