@@ -265,6 +265,7 @@ class Daemon:
 
     def _do_reload(self, _: Arguments) -> Arguments:
         self._follow_config()
+        self._check_now.set()  # the next check is due by the new settings
         return {"config_error": self._front.config_error}
 
     def _do_stop(self, _: Arguments) -> Arguments:
