@@ -432,6 +432,32 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def test_many_shells_that_type_at_once_lose_nothing(daemon: DaemonProcess) -> None:
+    """D1, in short."""
+    with contextlib.ExitStack() as stack:
+        relays = [stack.enter_context(daemon.relay()) for _ in range(10)]
+        runs: dict[FakeRelay, list[bytes]] = {relay: [] for relay in relays}
+        for n in range(300):
+            for relay, theirs in runs.items():
+                theirs.append(relay.type(f"echo {n}", n % 7 == 0))
+        for relay, theirs in runs.items():
+            relay.wait_for_commit(*theirs)
+    assert daemon.status()["missed"] == {}
+    assert daemon.query("SELECT count(*), count(DISTINCT run) FROM runs") == [(3000, 3000)]
+
+
+def test_a_shell_that_types_too_much_is_cut_and_every_command_is_accounted_for(
+    daemon: DaemonProcess,
+) -> None:
+    """T16, D2: stored or counted, and its helper keeps nothing."""
+    with daemon.relay() as relay:
+        runs = [relay.type(f"echo {n}") for n in range(3000)]
+        relay.wait_for_commit(*runs)
+    dropped = daemon.status()["missed"]["too many at once in one session"]
+    assert dropped > 0
+    assert daemon.query("SELECT count(*) FROM runs") == [(3000 - dropped,)]
+
+
 @pytest.mark.full
 def test_a_thousand_connections_and_stopped_readers_harm_nobody(daemon: DaemonProcess) -> None:
     """D12, T17."""
