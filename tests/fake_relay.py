@@ -1,6 +1,7 @@
 """A helper played by Python: the real protocol on the real socket, for tests and benchmarks."""
 
 import os
+import select
 import socket
 import time
 from pathlib import Path
@@ -109,6 +110,11 @@ class FakeRelay:
             else:
                 self.inbox.append(message)
         return True
+
+    def read_what_is_there(self) -> None:
+        """Take in what has come, as a helper does all the time."""
+        while select.select([self.socket], [], [], 0)[0] and self.receive():
+            pass
 
     def wait_for(self, kind: type[_M]) -> _M:
         """Return the next message of this kind."""

@@ -440,6 +440,7 @@ def test_many_shells_that_type_at_once_lose_nothing(daemon: DaemonProcess) -> No
         for n in range(300):
             for relay, theirs in runs.items():
                 theirs.append(relay.type(f"echo {n}", n % 7 == 0))
+                relay.read_what_is_there()
         for relay, theirs in runs.items():
             relay.wait_for_commit(*theirs)
     assert daemon.status()["missed"] == {}
@@ -451,7 +452,10 @@ def test_a_shell_that_types_too_much_is_cut_and_every_command_is_accounted_for(
 ) -> None:
     """T16, D2: stored or counted, and its helper keeps nothing."""
     with daemon.relay() as relay:
-        runs = [relay.type(f"echo {n}") for n in range(3000)]
+        runs = []
+        for n in range(3000):
+            runs.append(relay.type(f"echo {n}"))
+            relay.read_what_is_there()
         relay.wait_for_commit(*runs)
     dropped = daemon.status()["missed"]["too many at once in one session"]
     assert dropped > 0
