@@ -439,7 +439,7 @@ def test_many_shells_that_type_at_once_lose_nothing(daemon: DaemonProcess) -> No
         runs: dict[FakeRelay, list[bytes]] = {relay: [] for relay in relays}
         for n in range(300):
             for relay, theirs in runs.items():
-                theirs.append(relay.type(f"echo {n}", n % 7 == 0))
+                theirs.append(relay.type(f"echo {n}", int(n % 7 == 0)))
                 relay.read_what_is_there()
         for relay, theirs in runs.items():
             relay.wait_for_commit(*theirs)
