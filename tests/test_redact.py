@@ -199,7 +199,7 @@ def test_references_and_masks_are_left_alone(reference: str) -> None:
         ("DB_PASSWORD", True), ("awsSecretAccessKey", True), ("--api-key", True), ("PGPASS", True),
         ("SECRET_KEY_BASE", True), ("spring.datasource.password", True), ("csrfToken", True),
         ("X-Auth-Token", True), ("new_password", True), ("-Dgpg.passphrase", True),
-        ("PASSWORD_FILE", False), ("TOKEN_TTL", False), ("MAX_TOKENS", False), ("PWD", False),
+        ("PASSWORD_FILE", False), ("TOKEN_TTL", False), ("MAX_TOKENS", False), ("passenger", False),
         ("public_key", False), ("--no-password", False), ("tokenizer", False), ("compass", False),
         ("KEYBOARD", False), ("SECRET_NAME", False), ("next_token", False), ("AUTHOR", False),
         ("password.py", False), ("passwordPolicy", False), ("PASSWORD_MIN_LENGTH", False),

@@ -191,7 +191,8 @@ _STATED = lazy_pattern(
     r"(?i)\b(?P<name>pass(?:word|wd|phrase|code)|(?:api|access|root|auth|bearer|personal|admin"
     r"|session|join|bot|refresh|registration)[ -](?:key|token)|(?:client|app|shared)[ -]secret"
     r"|(?:private|secret|unseal|recovery|encryption|license|master)[ -]key|token)\b"
-    r"(?P<between>[\w .,'@()-]{0,60})(?:\bis\b:?|:|=)\s{1,3}[\"'`]?(?P<value>[^\s\"'`]{8,400})"
+    r"(?P<between>[\w .,'@()-]{0,60})(?:\b(?:is|was)\b:?|:|=)\s{1,3}"
+    r"[\"'`]?(?P<value>[^\s\"'`]{8,400})"
 )
 _NO_STATEMENT = lazy_pattern(
     r"(?i)\b(?:fingerprint|public|ids?|file|files|path|hash|digest|sha\d*|md5|checksum|url|type|name"
@@ -201,18 +202,31 @@ _NO_STATED = lazy_pattern(r"SHA256:|MD5:|\w\(|\w\[|://")
 _SYMBOL = lazy_pattern(r"[!#$%&*+?@^_~|<>(){}\[\];,/=]")
 
 
+_GIVEN = lazy_pattern(
+    r"(?i)\b(?:using|with|invalid|bad|wrong|incorrect|rejected|old|new)\s{1,3}(?:the\s{1,3})?"
+    r"(?P<name>password|passphrase|token|api[ -]key|access[ -]key|secret)(?P<between>)"
+    r"\s{1,3}[\"'`]?(?P<value>[^\s\"'`]{8,400})"
+)
+
+
 def find_stated(text: str) -> Spans:
     """Yield what programs tell: ``A temporary password is generated for root: x``."""
-    for match in _STATED.finditer(text):
-        value = match["value"].rstrip(".,;")
-        drawn = looks_random(value) or (
-            _SYMBOL.search(value) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-        )
-        if not drawn or _NO_STATEMENT.search(match["between"]) or _NO_STATED.search(value):
-            continue
-        if not is_harmless(value, "token"):
-            start = match.start("value")
-            yield start, start + len(value), match["name"].lower().replace(" ", "-")
+    for pattern in (_STATED, _GIVEN):
+        for match in pattern.finditer(text):
+            value = match["value"].rstrip(".,;)")
+            if _NO_STATEMENT.search(match["between"]) or _NO_STATED.search(value):
+                continue
+            if _is_drawn(value) and not is_harmless(value, "token"):
+                named = classify_name(match["name"].replace(" ", "-"))
+                start = match.start("value")
+                yield start, start + len(value), named.kind if named else "secret"
+
+
+def _is_drawn(value: str) -> bool:
+    if looks_random(value):
+        return True
+    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return mixed and _SYMBOL.search(value) is not None
 
 
 _SECRET_DATA = lazy_pattern(r"(?m)^(?P<indent>[ \t]{0,20})(?:stringData|data):[ \t]{0,8}\r?\n")

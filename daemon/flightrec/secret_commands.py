@@ -6,7 +6,7 @@ quotes, substitutions and here-documents are read the same way, three levels dee
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from flightrec.command_line import CommandLine, Redirection, SimpleCommand, Word
@@ -103,15 +103,16 @@ def _producers(line: CommandLine, index: int) -> Sequence[SimpleCommand]:
 _TOKENS = lazy_pattern(r"[\w.+-]{2,64}")
 _SECRET_OPTION = lazy_pattern(
     r"(?i)(?:\A|\s)[-+/]{1,2}[\w.-]{0,40}?"
-    r"(?:pass|pw|psk|pin|puk|secret|token|key|auth|cred|otp|jwt|pat|bearer|cookie|mnemonic|code|login)"
-    r"|(?:set|change|reset|update|user)[-_:](?:[a-z]{1,20}[-_:])?pass"
+    r"(?:pass|pw|psk|pin|puk|secret|token|key|auth|cred|otp|jwt|pat|bearer|cookie|mnemonic"
+    r"|code|login|user)"
+    r"|-(?:token|secret|key)\s|(?:set|change|reset|update|user)[-_:](?:[a-z]{1,20}[-_:])?pass"
 )
 _VERBS = words("""
     activate add-authtoken api-key apikey auth authenticate authtoken login redeem register
     set-token token unlock
 """)
 _SETTERS = words("""
-    --add --global --set -Ux /set -gx -x add config config:set configure connect create edit env:set
+    --add --global --set -Ux /set ARG ENV -gx -x add config config:set configure connect create edit env:set
     import modify put set setenv setx update write
 """)
 
@@ -173,7 +174,7 @@ def _sort_out(arguments: Sequence[Word], options: dict[str, str], *, stop: bool)
     for word, following in itertools.zip_longest(arguments, arguments[1:]):
         if used:
             used = False
-        elif word.text not in options and not OPTION.match(word.text):
+        elif not _is_option(word.text, options):
             if stop:
                 break
             plain.append(word)
@@ -185,11 +186,15 @@ def _sort_out(arguments: Sequence[Word], options: dict[str, str], *, stop: bool)
     return _Arguments(values, plain)
 
 
+def _is_option(text: str, options: dict[str, str]) -> bool:
+    return OPTION.match(text) is not None or text in options or text.partition("=")[0] in options
+
+
 def _inside(word: Word, options: dict[str, str]) -> _Value | None:
     """Return the value in an option's own word: ``--name=X``, ``-pX``, ``/p:X``."""
     text = word.text
     head = OPTION.match(text)
-    name = head[0] if head else text
+    name = head[0] if head else text.partition("=")[0]
     mark = text[len(name) : len(name) + 1]
     if mark == "=" and (name in options or name[1:2] == "-"):
         return _Value(name, options.get(name, "?"), word, len(name) + 1)
@@ -475,7 +480,7 @@ def _spoken_secrets(spoken: Sequence[Word]) -> _Secrets:
     setting = False
     for index, (word, following) in enumerate(itertools.pairwise(spoken)):
         value = following.text
-        if index in {1, 2} and word.text in _VERBS:
+        if index in {1, 2, 3} and (word.text in _VERBS or _TAKES_TOKEN.match(word.text)):
             yield from _login_words(spoken[index + 1 : index + 3])
         elif setting and not OPTION.match(value):
             kind = _setting_kind(word.text, value)
@@ -497,6 +502,10 @@ def _login_words(following: Sequence[Word]) -> _Secrets:
             return
 
 
+_TAKES_TOKEN = lazy_pattern(
+    r"(?:activate|add|apply|import|link|register|save|set|store|use)-(?:[a-z]{1,20}-){0,2}"
+    r"(?:token|key|apikey|secret|licen[cs]e)\Z"
+)
 _CHANGES_PASSWORD = lazy_pattern(
     r"(?:[a-z-]{1,30}:)?(?:set|change|reset|update)[-_:]?(?:[a-z]{1,20}[-_:])?(?:password|passwd|pass|pw)\Z"
     r"|(?:password|passwd|pass)[-_:](?:set|change|reset|update)\Z"
@@ -512,7 +521,7 @@ def _new_password(following: Sequence[Word]) -> _Secrets:
         yield _rest(plain[-1], 0, "pass", "login")
 
 
-_SETTING = lazy_pattern(r"[\w./:@-]{2,160}\Z")
+_SETTING = lazy_pattern(r"[\w./:@\[\]\"'-]{2,160}\Z")
 _COMPOSED = lazy_pattern(r"[_.:-]|[a-z][A-Z]")
 _PLAIN_SETTINGS = frozenset(["password", "requirepass", "psk"])
 
@@ -530,7 +539,7 @@ def _setting_kind(name: str, value: str) -> str:
 
 # --- standard input --------------------------------------------------------------------------
 
-_HERE = frozenset(["<<<", "<<", "<<-"])
+_HERE = frozenset(["<<<", "<<", "<<-", "<"])
 _PRODUCERS = frozenset(["echo", "printf", "print", "yes"])
 _SWITCHES = lazy_pattern(r"-[A-Za-z]{1,4}\Z")
 _STDIN_OPTION = lazy_pattern(
@@ -541,13 +550,25 @@ _STDIN_OPTION = lazy_pattern(
 
 def _stdin_form(segment: SimpleCommand) -> str:
     """Return ``<`` or ``<:`` where a segment reads secrets from standard input, else nothing."""
-    if segment.program == "read" and any(_names_secret(w.text) for w in segment.arguments):
+    named = any(
+        _VARIABLE.match(word.text) and _names_secret(word.text) for word in segment.arguments
+    )
+    if named and (segment.program == "read" or _sets_variables(segment.words)):
         return "<"
     for command in known_commands(segment):
         for form, given in (place for row in command.rows for place in row.places):
             if form[0] == "<" and is_given(given, command.arguments):
                 return form
     return "<" if any(_STDIN_OPTION.match(word.text) for word in segment.words) else ""
+
+
+_VARIABLE = lazy_pattern(r"[A-Za-z][A-Za-z0-9_]{2,80}\Z")
+_SETS_VARIABLES = words("add create env env:set put secret secret:create secrets set variable")
+
+
+def _sets_variables(spoken: Sequence[Word]) -> bool:
+    """Tell whether a tool is told to keep a secret under a variable's name."""
+    return len({word.text for word in spoken} & _SETS_VARIABLES) > 1
 
 
 def _produced_words(producer: SimpleCommand) -> Iterator[Word]:
@@ -605,12 +626,22 @@ class _Reader:
         for producer in producers:
             fed += _produced_words(producer)
             redirections += producer.redirections
+        yield from self._fed_words(fed, form)
+        for redirection in redirections:
+            if redirection.body is not None:
+                yield from self._fed_body(redirection, form)
+            elif redirection.target.text.startswith("<("):
+                start = self._base + redirection.target.start + 2
+                inner = _Reader(self._text, start)
+                line = parse(self._text[start : self._base + redirection.target.end - 1])
+                for producer in line.segments:
+                    yield from inner._fed_words(_produced_words(producer), form)
+
+    def _fed_words(self, fed: Iterable[Word], form: str) -> Iterator[Finding]:
         for word in fed:
             begin = _fed_secret(word, form)
             if begin is not None:
                 yield Finding(*self._span(word, begin, len(word.text)), "pass", "stdin")
-        for redirection in redirections:
-            yield from self._fed_body(redirection, form)
 
     def _fed_body(self, redirection: Redirection, form: str) -> Iterator[Finding]:
         position = self._base + redirection.body_start

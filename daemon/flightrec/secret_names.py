@@ -114,9 +114,9 @@ _NO_SECRET_BEFORE = words("""
     delete disable drop dry edit enable end eos existing export fetch final foreign forgot gen
     generate generated generation get has host hot idempotency image import init input invalid is
     keep last list locate lsign mask match max min missing new next no num number object optional
-    output pad page pagination partition per primary prompt public pull quick recv remove require
-    required reset resume revoke rotate row search send sep show skip sort special starting stop
-    sync tests total unexpected unk unknown unset use used valid verify with without
+    output pad page pagination partition per primary prompt pub public publishable pull quick recv
+    remove require required reset resume revoke rotate row search send sep show skip sort special
+    starting stop sync tests total unexpected unk unknown unset use used valid verify with without
 """)
 _STILL_A_PASSWORD = words("new next host cache final end last get root")
 """Of the words above, those that leave a password one: ``--new-password``, ``CACHE_PASSWORD``."""
@@ -129,7 +129,7 @@ _SOURCE = lazy_pattern(
     r"\.(?:c|h|cc|cpp|hpp|cs|go|rs|py|pyi|js|jsx|ts|tsx|mjs|java|kt|rb|php|sh|lua|pl|pm|swift|scala"
     r"|md|rst|txt|json|ya?ml|toml|html?|css|sql|log|conf|cfg|ini|so|o|a|jar|class|lock)\Z"
 )
-_OPTION = lazy_pattern(r"\A[-+/]{1,2}(?:[DPX](?=[A-Za-z]{2}))?")
+_OPTION = lazy_pattern(r"\A[-+/]{1,2}(?:[DX](?=[A-Za-z]{2}))?")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -188,9 +188,10 @@ _REFERENCE = lazy_pattern(
     r"(?:[A-Za-z_{(\[]|[0-9@*#?!]?\Z)"
     r"|`|%[sdrvqf]\Z|%\(\w{1,40}\)s|%[A-Za-z_]\w{0,64}%"
     r"|\{\d?\}|\{\{|\{[A-Za-z_$][\w.\[\]]{0,64}\}|<[^<>]{0,80}>\Z|\[[A-Za-z_ -]{0,40}\]|\[[A-Z]{4}"
+    r"|\([A-Za-z_ -]{0,40}\)|[\w-]{0,20}(?:\.{3}|…)\Z"
     r"|(?:op|vault|ref|ref\+\w{1,20}|secret|secretref|keyring|ssm|sops|awssm|gcpsm|azurekv|bws"
     r"|env|file|fd|doppler|infisical|keychain|pass|chamber)://|//"
-    r"|(?:file|env|fd|keyring|cmd|pinentry|interactive):|!vault|ENC\[|arn:aws"
+    r"|(?:file|env|fd|keyring|cmd|pinentry|interactive|vault|ssm):|!vault|ENC\[|arn:aws"
     r"|@(?:-\Z|keychain:|env:|[\w~-]{0,60}[./][\w./~-]{0,200}\Z)"
     r"|\W{0,3}\Z|([*xX.\-_#•●·?0])\1{2,}\W{0,3}\Z|\w{0,6}\*{3,}\w{0,6}\Z"
     r"|[\w-]{0,20}?([xX])\2{5,}\W{0,3}\Z"
@@ -203,8 +204,9 @@ _EXPRESSION = lazy_pattern(r"\.[*+]|\\[wdbsWDS]|\(\?|\[\^|\[[aA0]-[zZ9]|\{[0-9]{
 _EXAMPLE = words("""
     apikey auth censored changeit changeme code cookie credential credentials example filtered
     fixme hash here hidden jwt key keys masked mypassword mysecret mytoken otp pass passcode
-    passphrase passwd password passwords pat pin placeholder pswd pw pwd redacted removed secret
-    secrets string text todo token tokens value xxx yourpassword yours yoursecret yourtoken
+    passphrase passwd password passwords pat pin placeholder pswd pw pwd redacted removed replace
+    replaceme secret secrets string text todo token tokens value xxx yourpassword yours yoursecret
+    yourtoken
 """)
 _FILLER = words("""
     a access account admin an and any api app application aws azure base bearer change client

@@ -236,7 +236,12 @@ _SETTER_CALL = (
     r"(?i)\b\w{0,30}(?:password|passwd|passphrase|secret|token|api_?key)\s{0,2}\(\s{0,4}[bru]?"
     r"\\{0,3}['\"](?=[^'\"\n]{0,100}[0-9])([^'\"\s]{6,400})\\{0,3}['\"]\s{0,4}\)"
 )
-_CALLS = _forms("pass", _LOGIN_CALL, _SETTER_CALL, _SECURE_STRING, _REGISTRY)
+_PRINTED = (
+    r"(?i)(?:pass(?:word|phrase|wd)?|secret|token)[-_](?:file|command|cmd)[= ]{1,2}[\"']?"
+    r"(?:<\(|\$\()?\s{0,4}(?:echo|printf)\s{1,4}(?:-\w{1,4}\s{1,4}|[\"']?%s[\"']?\s{1,4})?"
+    r"[\"']?([^\s\"')]{4,400})"
+)
+_CALLS = _forms("pass", _LOGIN_CALL, _SETTER_CALL, _SECURE_STRING, _REGISTRY, _PRINTED)
 
 _REDIS_AUTH = (
     r"\bAUTH\s{1,4}(?:default\s{1,4})?[\"']?([^\s\"'=:-][^\s\"']{5,400})[\"']?"
@@ -285,11 +290,12 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[[str], Spans]], ...] = (
     ("cookie", ("cookie",), _cookie_headers),
     ("name", NAME_GATES, find_assignments),
     ("paired", ("value", "</"), find_paired),
-    ("netrc", (" password ",), find_netrc),
+    ("netrc", (" password ", "\npassword "), find_netrc),
     ("stated", ("pass", "token", "secret", " key"), find_stated),
     ("manifest", ("kind: secret", '"kind": "secret"', '"kind":"secret"'), find_manifest_data),
     ("sql", ("identified", "password", "pgp_sym_", "pragma "), _SQL),
-    ("call", ('("', "('", '(\\"', "(b'", '(b"', "( '", '( "', "securestring", "/v "), _CALLS),
+    ("call", ('("', "('", '(\\"', "(b'", '(b"', "( '", '( "', "securestring", "/v ", "echo ",
+              "printf "), _CALLS),
     ("server", ("requirepass", "masterauth", "auth ", "setuser", "assword"), _SERVERS),
     ("pgpass", ("pgpass", ":5432:", ":*:"), _PGPASS),
     ("hash", ("$1$", "$2a$", "$2b$", "$2x$", "$2y$", "$5$", "$6$", "$7$", "$y$", "$gy$", "$apr1$",
