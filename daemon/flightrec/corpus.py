@@ -4,22 +4,23 @@ A folder holds ``labels.jsonl`` (one session a line) and any number of ``*.jsonl
 files with one observed command a line; ``tests/corpus/README.md`` describes the fields.
 """
 
+import contextlib
 import gzip
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from flightrec.classify import classify
 from flightrec.errors import FlightrecError
 from flightrec.ingest import CommandRun, ingest
-from flightrec.pairing import Recovery, SessionHistory, find_recoveries
+from flightrec.pairing import Recovery
 from flightrec.places import Places
+from flightrec.recorder import Recorder
 from flightrec.redact import Redactor
-from flightrec.shell_words import parse
+from flightrec.store import Store
 from flightrec.wire import (
     COMMAND_MAX,
     TAIL_MAX,
@@ -140,21 +141,19 @@ def _read(path: Path, kind: type[_Row]) -> Iterator[_Row]:
         raise FlightrecError(f"{path}, line {number}: {error}") from None
 
 
-def predict(session: Session, *, full: bool = False) -> Iterator[Prediction]:
-    """Yield what the learner finds in a session; ``full`` hands it every tail, for comparison."""
-    history = SessionHistory()
-    redactor, places = Redactor(), Places()
-    numbers: dict[bytes, int] = {}
-    for event in session.events:
-        run = _ingested(event, session.events[0].ts, redactor, places, full=full)
-        numbers[run.run] = event.i
-        line = parse(run.command)
-        failure = classify(run, line)
-        recoveries = () if failure is not None else find_recoveries(run, line, history)
-        history.add(run, line, failure, recoveries)
-        for recovery in recoveries:
-            if recovery.proven:
-                yield _prediction(event.session, recovery, numbers)
+def predict(sessions: Iterable[Session], *, full: bool = False) -> Iterator[Prediction]:
+    """Yield what a recorder finds in sessions; ``full`` hands it every tail, for comparison."""
+    with contextlib.closing(Store.open(":memory:")) as store:
+        recorder = Recorder(store)
+        redactor, places = Redactor(), Places()
+        for session in sessions:
+            numbers: dict[bytes, int] = {}
+            for event in session.events:
+                run = _ingested(event, session.events[0].ts, redactor, places, full=full)
+                numbers[run.run] = event.i
+                for recovery in recorder.record(run).recoveries:
+                    if recovery.proven:
+                        yield _prediction(event.session, recovery, numbers)
 
 
 def _prediction(session: str, recovery: Recovery, numbers: dict[bytes, int]) -> Prediction:

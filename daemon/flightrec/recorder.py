@@ -21,7 +21,7 @@ from flightrec.evidence import (
 from flightrec.generalise import Draft, draft_rule
 from flightrec.hints import HintRule, HintShown, says_the_same
 from flightrec.ingest import CommandRun
-from flightrec.lessons import LESSONS, lesson_for
+from flightrec.lessons import lesson_for
 from flightrec.matching import (
     SEGMENTS_MAX,
     anchor_of,
@@ -59,12 +59,13 @@ class RecordOutcome:
     """``stored`` is false for a run that was recorded before.
 
     ``changed`` is for the hint index. ``export`` tells that the set of exported rules, or what is
-    exported of one, changed.
+    exported of one, changed. ``recoveries`` is what this run mended.
     """
 
     stored: bool
     changed: tuple[HintRule, ...] = ()
     export: bool = False
+    recoveries: tuple[Recovery, ...] = ()
 
 
 _NOTHING_NEW = RecordOutcome(stored=True)
@@ -121,9 +122,9 @@ class Recorder:
             return RecordOutcome(stored=False)
         if failure is not None:
             self.book.add_failure(row, failure)
-        if _teaches(run, line):
-            self._learn(run, line, failure)
-        return self.take_outcome()
+        recoveries = self._learn(run, line, failure) if _teaches(run, line) else ()
+        outcome = self.take_outcome()
+        return replace(outcome, recoveries=recoveries) if recoveries else outcome
 
     def take_outcome(self) -> RecordOutcome:
         """Return what changed since this was called last, for the hint index and the exports."""
@@ -152,7 +153,10 @@ class Recorder:
 
     # -- learning -------------------------------------------------------------------------------
 
-    def _learn(self, run: CommandRun, line: CommandLine, failure: Failure | None) -> None:
+    def _learn(
+        self, run: CommandRun, line: CommandLine, failure: Failure | None
+    ) -> tuple[Recovery, ...]:
+        """Let a run speak for and against the known rules; return what it mended itself."""
         session = self._memory.session_of(run)
         history = self._memory.history(session, before=run.run)
         recoveries = _find_recoveries(run, line, history) if failure is None else ()
@@ -165,7 +169,8 @@ class Recorder:
         fresh: set[str] = set()
         for recovery in recoveries:
             self._take_in(recovery, step, fresh)
-        history.add(*_in_memory(run, line, failure), recoveries)
+        history.add(run, line, failure, recoveries)
+        return recoveries
 
     def _weigh_known_rules(self, step: _Step, followed: str | None) -> None:
         """Count what this run says about the rules that it is about."""
@@ -378,16 +383,6 @@ def _is_utf8(text: str) -> bool:
 def _without_tail(run: CommandRun) -> CommandRun:
     """Return the run less what a true success wrote: nobody is to read that."""
     return replace(run, tail=Safe("")) if run.tail else run
-
-
-def _in_memory(
-    run: CommandRun, line: CommandLine, failure: Failure | None
-) -> tuple[CommandRun, CommandLine, Failure | None]:
-    """Return what pairing needs of a run: tails are long, and only lessons look at them again."""
-    if failure is not None and failure.kind in LESSONS:
-        return run, line, failure
-    bare = _without_tail(run)
-    return bare, line, None if failure is None else replace(failure, run=bare)
 
 
 def _is_trigger(rule: Rule, recovery: Recovery) -> bool:

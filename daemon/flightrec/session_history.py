@@ -4,11 +4,12 @@ import enum
 import os
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flightrec.classify import Failure
 from flightrec.ingest import CommandRun
 from flightrec.invocation import Invocation, invocations
+from flightrec.redact import Safe
 from flightrec.shell_words import CommandLine
 
 RUNS_KEPT = 64
@@ -83,11 +84,10 @@ class SessionHistory:
         recoveries: Iterable[Recovery] = (),
     ) -> None:
         """Remember a run. Failures that it mended, or whose command simply passed, are closed."""
-        entry = Entry(run, line, failure)
-        self._entries.append(entry)
+        self._entries.append(_without_tail(run, line, failure))
         if failure is not None:
             if failure.teachable:
-                self._open.append(entry)
+                self._open.append(Entry(run, line, failure))
         elif self._open and run.exit == 0:
             self._close(run, line, {r.failure.run.run for r in recoveries if r.proven})
 
@@ -111,6 +111,14 @@ class SessionHistory:
                 return later[::-1]
             later.append(entry)
         return []
+
+
+def _without_tail(run: CommandRun, line: CommandLine, failure: Failure | None) -> Entry:
+    """Return an entry without the output: it is long, and only open failures' is read again."""
+    if not run.tail:
+        return Entry(run, line, failure)
+    bare = replace(run, tail=Safe(""))
+    return Entry(bare, line, None if failure is None else replace(failure, run=bare))
 
 
 def directory_of(run: CommandRun, line: CommandLine, index: int) -> str:

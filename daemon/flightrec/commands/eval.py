@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     sessions = read_corpus(arguments.folder, arguments.source)
     if not sessions:
         raise FlightrecError(f"{arguments.folder} holds no sessions of that source")
-    predictions = [p for s in sessions for p in predict(s, full=arguments.full)]
+    predictions = list(predict(sessions, full=arguments.full))
     if arguments.predictions is not None:
         _write(arguments.predictions, predictions)
     score = compare(sessions, predictions)
