@@ -25,24 +25,24 @@ __flightrec_start() {
   __flightrec_install
 }
 
-# Inside the proxy, whose worker does the relay's work. Its variables reach whatever this shell starts,
-# so they hold for one process on one terminal.
+# Inside the proxy, whose worker does the relay's work. Its variable reaches whatever this shell starts,
+# so it holds for one process on one terminal.
 __flightrec_is_inside() {
+  builtin local shell worker nonce terminal folder
   __flightrec_mark=''
-  [[ ${FLIGHTREC_PTY_SHELL-} == "$$" && /dev/fd/0 -ef ${FLIGHTREC_PTY-} ]] || builtin return 1
-  [[ -p ${FLIGHTREC_PTY_IN-} && -p ${FLIGHTREC_PTY_OUT-} ]] || builtin return 1
-  __flightrec_in=$FLIGHTREC_PTY_IN __flightrec_out=$FLIGHTREC_PTY_OUT
-  __flightrec_relay=$FLIGHTREC_PTY_WORKER
-  __flightrec_mark=$'\e]6973;'$FLIGHTREC_PTY_NONCE';'
+  IFS=: builtin read -r shell worker nonce terminal folder <<<"${FLIGHTREC_PTY-}"
+  [[ $shell == "$$" && /dev/fd/0 -ef $terminal && -p $folder/i && -p $folder/o ]] || builtin return 1
+  __flightrec_in=$folder/i __flightrec_out=$folder/o __flightrec_relay=$worker
+  __flightrec_mark=$'\e]6973;'$nonce';'
 }
 
 # Where `flightrec init` did not say it: beside this file, as in the package, or in the source tree.
 __flightrec_find_helper() {
-  builtin local candidate "here=${BASH_SOURCE[0]%/*}"
-  for candidate in "${__flightrec_helper-}" \
-    "$here/flightrec-helper" "$here/../shim/build/flightrec-helper"; do
-    if [[ $candidate == /* || $candidate == */* ]] && [[ -f $candidate && -x $candidate ]]; then
-      __flightrec_helper=$candidate
+  builtin local fr_candidate "fr_here=${BASH_SOURCE[0]%/*}"
+  for fr_candidate in "${__flightrec_helper-}" \
+    "$fr_here/flightrec-helper" "$fr_here/../shim/build/flightrec-helper"; do
+    if [[ $fr_candidate == /* || $fr_candidate == */* ]] && [[ -f $fr_candidate && -x $fr_candidate ]]; then
+      __flightrec_helper=$fr_candidate
       builtin return 0
     fi
   done
@@ -111,14 +111,14 @@ __flightrec_install() {
 # the true $? and PIPESTATUS. (`printf -v` fails where the variable is readonly; an assignment would
 # end whatever is being run.)
 __flightrec_keep_prompt_command() {
-  builtin local element others
-  others=()
+  builtin local fr_element fr_others
+  fr_others=()
   if [[ ${PROMPT_COMMAND[0]-} != "$__flightrec_first"* ]]; then
-    for element in "${PROMPT_COMMAND[@]}"; do
-      [[ $element == "$__flightrec_first" || $element == "$__flightrec_last" ]] || others+=("$element")
+    for fr_element in "${PROMPT_COMMAND[@]}"; do
+      [[ $fr_element == "$__flightrec_first" || $fr_element == "$__flightrec_last" ]] || fr_others+=("$fr_element")
     done
     builtin printf -v 'PROMPT_COMMAND[0]' '%s' "$__flightrec_first" || builtin return 0
-    PROMPT_COMMAND=("$__flightrec_first" "${others[@]}")
+    PROMPT_COMMAND=("$__flightrec_first" "${fr_others[@]}")
   fi
   builtin printf -v 'PROMPT_COMMAND[99]' '%s' "$__flightrec_last" || builtin return 0
 }
@@ -133,13 +133,13 @@ __flightrec_keep_ps0() {
 
 # bash-preexec owns the DEBUG trap and PROMPT_COMMAND of its shells: be two of its functions.
 __flightrec_cooperate() {
-  builtin local i
+  builtin local fr_i
   __flightrec_cooperates=1
   preexec_functions+=(__flightrec_preexec)
   precmd_functions=(__flightrec_precmd "${precmd_functions[@]}")
-  for i in "${!PROMPT_COMMAND[@]}"; do
-    case ${PROMPT_COMMAND[i]} in
-      "$__flightrec_first" | "$__flightrec_last") builtin unset "PROMPT_COMMAND[$i]" ;;
+  for fr_i in "${!PROMPT_COMMAND[@]}"; do
+    case ${PROMPT_COMMAND[fr_i]} in
+      "$__flightrec_first" | "$__flightrec_last") builtin unset "PROMPT_COMMAND[$fr_i]" ;;
     esac
   done
 }
@@ -168,18 +168,18 @@ __flightrec_skip() {
 # Before a command. Standard output is the relay's FIFO, standard input the one from it. One long
 # function: each call of another one costs as much as two system calls.
 __flightrec_starting() {
-  builtin local flag='=' reply "first=${BASH_COMMAND:0:4096}"
+  builtin local fr_flag='=' fr_reply "fr_first=${BASH_COMMAND:0:4096}"
   # Whether history grew by this line. Otherwise its last entry is an older line.
-  if ((${HISTCMD:-0} == __flightrec_entry + __flightrec_armed - 1)); then flag='+'; fi
+  if ((${HISTCMD:-0} == __flightrec_entry + __flightrec_armed - 1)); then fr_flag='+'; fi
   # The number tells nothing where an older entry may go as a new one comes.
-  if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then flag='?'; fi
+  if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then fr_flag='?'; fi
   __flightrec_state=skip __flightrec_armed=0
   [[ -o history && -z ${FLIGHTREC_OFF-} ]] || builtin return 0
   if [[ -n $__flightrec_missed$__flightrec_writing ]]; then
     __flightrec_is_back || builtin return 0
   fi
   # A FIFO takes 64 KiB: a longer line blocks if nobody reads it. Is somebody there?
-  if ((${#first} == 4096)); then
+  if ((${#fr_first} == 4096)); then
     ((__flightrec_seq = (__flightrec_seq + 1) % 10))
     builtin printf '\1P%s\0' "$__flightrec_seq"
     __flightrec_await || builtin return 0
@@ -190,20 +190,20 @@ __flightrec_starting() {
     __flightrec_report_environment
   fi
   ((__flightrec_seq = (__flightrec_seq + 1) % 10))
-  builtin declare -F -- "${first%% *}"
+  builtin declare -F -- "${fr_first%% *}"
   # An assignment before a command is dear: only where it is needed.
   if [[ -z ${HISTTIMEFORMAT-} ]]; then builtin history 1; else HISTTIMEFORMAT='' builtin history 1; fi
-  builtin printf '\0%s\0%s\0\1S%s\0' "${PWD-}" "$first" "$__flightrec_seq$flag#${HISTCMD-}"
+  builtin printf '\0%s\0%s\0\1S%s\0' "${PWD-}" "$fr_first" "$__flightrec_seq$fr_flag#${HISTCMD-}"
   __flightrec_told=1 __flightrec_writing=''
   if ! __flightrec_await; then
     # The relay may only be late: what it surely takes for a new line, it may be told the end of.
-    [[ $flag != + ]] || __flightrec_state=run
+    [[ $fr_flag != + ]] || __flightrec_state=run
     builtin return 0
   fi
-  case $reply in
+  case $fr_reply in
     [0-9])
       __flightrec_state=run
-      case $first in
+      case $fr_first in
         *PROMPT_COMMAND* | 'source '* | '. '*) __flightrec_watch_prompt_command ;;
       esac
       ;;
@@ -242,11 +242,11 @@ __flightrec_report_environment() {
     "$__flightrec_path" "$__flightrec_venv" "$__flightrec_conda"
 }
 
-# Set `reply` to the answer to the last question; answers to earlier ones are passed over. The first
+# Set `fr_reply` to the answer to the last question; answers to earlier ones are passed over. The first
 # that does not come in time turns capture off.
 __flightrec_await() {
-  while builtin read -r -N 1 -t "$__flightrec_patience" reply; do
-    case $reply in
+  while builtin read -r -N 1 -t "$__flightrec_patience" fr_reply; do
+    case $fr_reply in
       "$__flightrec_seq" | "${__flightrec_letters:__flightrec_seq:1}" | \
         "${__flightrec_capitals:__flightrec_seq:1}") builtin return 0 ;;
     esac
@@ -259,7 +259,7 @@ __flightrec_await() {
 # the same (` ls; secret`). Let a second command in it be seen; where the person has a trap, it cannot.
 # shellcheck disable=SC2016 # expanded when the trap is sprung
 __flightrec_watch_for_second() {
-  if [[ $__flightrec_then == - ]]; then
+  if [[ $__flightrec_then == - && -z $__flightrec_cooperates ]]; then
     __flightrec_then='if [[ $__flightrec_state == repeat:* && $BASH_COMMAND != *__flightrec_* ]]; then
   __flightrec_state=skip
   trap - DEBUG
@@ -282,12 +282,11 @@ fi'
 # At the prompt, once for each of our elements; the second finds nothing more to do. Arguments: exit
 # status, PIPESTATUS.
 __flightrec_finished() {
-  builtin local "status=$1" IFS=' ' usec='' reply
-  builtin shift
+  builtin local IFS=' ' fr_usec='' fr_reply
   ((__flightrec_armed == 0)) || __flightrec_catch_up
   case $__flightrec_state in
-    run) __flightrec_report "$status" "$*" ;;
-    repeat:*) __flightrec_report_repeat "$status" "$*" ;;
+    run) __flightrec_report "$1" "${*:2}" ;;
+    repeat:*) __flightrec_report_repeat "$1" "${*:2}" ;;
   esac
   __flightrec_state=idle
   __flightrec_armed=0
@@ -298,7 +297,7 @@ __flightrec_report() {
   [[ -p $__flightrec_in && -e $__flightrec_alive && -z $__flightrec_writing ]] || builtin return 0
   # Inside the proxy: where the command's output ends.
   [[ -z $__flightrec_mark ]] || builtin printf '%sD%s\a' "$__flightrec_mark" "$__flightrec_seq" >/dev/tty
-  builtin printf '%s\0%s\0%s\0%s\0\1F%s\0' "$1" "$2" "${PWD-}" "$usec" "$__flightrec_seq" \
+  builtin printf '%s\0%s\0%s\0%s\0\1F%s\0' "$1" "$2" "${PWD-}" "$fr_usec" "$__flightrec_seq" \
     1<>"$__flightrec_in"
   # A hint about what just failed is to stand before the prompt.
   [[ -z $1 || $1 == 0 || $__flightrec_missed ]] || __flightrec_await <>"$__flightrec_out"
@@ -312,25 +311,25 @@ __flightrec_report_repeat() {
 
 # Lines that no trap has seen: `( ... )`, under set -x, or the second and later ones of a paste.
 __flightrec_catch_up() {
-  builtin local "lines=$__flightrec_armed" before=0 flag='=' reply
+  builtin local "fr_lines=$__flightrec_armed" fr_before=0 fr_flag='=' fr_reply
   if [[ $__flightrec_state == run ]]; then
     __flightrec_report '' '' # the status at hand is the last line's, not this one's
-    before=1
+    fr_before=1
   elif [[ $__flightrec_state != idle ]]; then
-    before=1
+    fr_before=1
   fi
   __flightrec_state=skip __flightrec_is_set=''
   [[ -o history && -z ${FLIGHTREC_OFF-}$__flightrec_missed$__flightrec_writing ]] || builtin return 0
   [[ -p $__flightrec_in && -e $__flightrec_alive ]] || builtin return 0
-  if ((${HISTCMD:-0} == __flightrec_entry + lines + before)); then flag='+'; fi
-  if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then flag='?'; fi
-  [[ $flag == + || $lines$flag == 1\? ]] || builtin return 0
-  ((usec = ${EPOCHREALTIME/[.,]/} - __flightrec_began, __flightrec_seq = (__flightrec_seq + 1) % 10))
+  if ((${HISTCMD:-0} == __flightrec_entry + fr_lines + fr_before)); then fr_flag='+'; fi
+  if [[ -z ${HISTCMD-} || ${HISTCONTROL-} == *erasedups* ]]; then fr_flag='?'; fi
+  [[ $fr_flag == + || $fr_lines$fr_flag == 1\? ]] || builtin return 0
+  ((fr_usec = ${EPOCHREALTIME/[.,]/} - __flightrec_began, __flightrec_seq = (__flightrec_seq + 1) % 10))
   __flightrec_writing=1
   {
-    HISTTIMEFORMAT='' builtin history "$lines"
+    HISTTIMEFORMAT='' builtin history "$fr_lines"
     builtin printf '\0%s\0\0\1L%s\0' "${PWD-}" \
-      "$__flightrec_seq$flag#$((${HISTCMD:-0} - lines))"
+      "$__flightrec_seq$fr_flag#$((${HISTCMD:-0} - fr_lines))"
     __flightrec_writing=''
     __flightrec_await
   } 1<>"$__flightrec_in" <>"$__flightrec_out"
@@ -350,10 +349,10 @@ __flightrec_at_first() {
 # Make ready for the next line; standard input has what `trap -p DEBUG` printed, if anything. Ours takes
 # itself away, so a trap that was there is the person's. Return whether the trap is to be set.
 __flightrec_prepare() {
-  builtin local found=''
+  builtin local fr_found=''
   if [[ -z $__flightrec_is_set$__flightrec_cooperates ]] && builtin read -r -t 0; then
     builtin printf '\0'
-    IFS='' builtin read -r -d '' found
+    IFS='' builtin read -r -d '' fr_found
   fi
   [[ ${PS0-} == *"$__flightrec_arm"* && $BASHOPTS == *promptvars* ]] || __flightrec_keep_ps0
   # Where the number of an entry tells nothing, the relay compares texts.
@@ -371,17 +370,17 @@ __flightrec_prepare() {
   # promptvars nothing would spring it.
   [[ -z $__flightrec_cooperates$__flightrec_is_set && $- != *[xv]* && $BASHOPTS == *promptvars* ]] ||
     builtin return 1
-  [[ -z $found && $__flightrec_then == - ]] || __flightrec_compose "$found"
+  [[ -z $fr_found && $__flightrec_then == - ]] || __flightrec_compose "$fr_found"
   __flightrec_is_set=1
 }
 
 # The person's trap goes on firing, and is what `trap -p` shows while a command runs.
 __flightrec_compose() {
   # A late answer of the relay's may stand before it. (Quoted: `builtin local` splits words.)
-  builtin local "found=${1#"${1%%[!0-9a-jA-J]*}"}"
-  [[ $found == "$1" ]] || __flightrec_missed=''
+  builtin local "fr_found=${1#"${1%%[!0-9a-jA-J]*}"}"
+  [[ $fr_found == "$1" ]] || __flightrec_missed=''
   builtin set --
-  [[ $found != 'trap -- '* ]] || builtin eval "builtin set -- $found"
+  [[ $fr_found != 'trap -- '* ]] || builtin eval "builtin set -- $fr_found"
   [[ -z ${3-} || $3 != "$__flightrec_trap" ]] || builtin return 0 # ours: `( ... )` springs none
   __flightrec_then=-
   __flightrec_trap=$__flightrec_debug

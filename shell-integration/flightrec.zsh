@@ -11,9 +11,9 @@ __flightrec_start() {
   [[ -o interactive && -z ${__flightrec_state-} ]] || return 0
   [[ -z ${FLIGHTREC_OFF-} && -z ${SUDO_UID-} ]] || return 0
   builtin typeset -g __flightrec_state=declined
-  builtin local -a version
-  version=(${(s:.:)ZSH_VERSION})
-  if (( version[1] * 100 + ${version[2]%%[^0-9]*} < ${__flightrec_least_zsh:-503} )); then
+  builtin local -a fr_version
+  fr_version=(${(s:.:)ZSH_VERSION})
+  if (( fr_version[1] * 100 + ${fr_version[2]%%[^0-9]*} < ${__flightrec_least_zsh:-503} )); then
     builtin print -ru2 -- "flightrec: zsh $ZSH_VERSION is too old to be recorded (5.3 is needed)"
     return 0
   fi
@@ -32,23 +32,26 @@ __flightrec_start() {
   precmd_functions=(__flightrec_precmd "${(@)precmd_functions:#__flightrec_precmd}")
 }
 
-# Inside the proxy, whose worker does the relay's work. Its variables reach whatever this shell starts,
-# so they hold for one process on one terminal.
+# Inside the proxy, whose worker does the relay's work. Its variable reaches whatever this shell starts,
+# so it holds for one process on one terminal.
 __flightrec_is_inside() {
   builtin typeset -g __flightrec_mark=''
-  [[ ${FLIGHTREC_PTY_SHELL-} == $$ && /dev/fd/0 -ef ${FLIGHTREC_PTY-} ]] || return 1
-  [[ -p ${FLIGHTREC_PTY_IN-} && -p ${FLIGHTREC_PTY_OUT-} ]] || return 1
-  builtin typeset -g __flightrec_in=$FLIGHTREC_PTY_IN __flightrec_out=$FLIGHTREC_PTY_OUT
-  builtin typeset -g __flightrec_relay=$FLIGHTREC_PTY_WORKER
-  __flightrec_mark=$'\e]6973;'$FLIGHTREC_PTY_NONCE';'
+  builtin local -a fr_parts
+  fr_parts=("${(@s.:.)FLIGHTREC_PTY-}")
+  builtin local fr_folder=${(j.:.)fr_parts[5,-1]}
+  [[ $fr_parts[1] == $$ && /dev/fd/0 -ef $fr_parts[4] ]] || return 1
+  [[ -p $fr_folder/i && -p $fr_folder/o ]] || return 1
+  builtin typeset -g __flightrec_in=$fr_folder/i __flightrec_out=$fr_folder/o
+  builtin typeset -g __flightrec_relay=$fr_parts[2]
+  __flightrec_mark=$'\e]6973;'$fr_parts[3]';'
 }
 
 # Where `flightrec init` did not say it: beside this file, as in the package, or in the source tree.
 __flightrec_find_helper() {
-  builtin local candidate
-  for candidate in "${__flightrec_helper-}" $1/flightrec-helper $1/../shim/build/flightrec-helper; do
-    if [[ $candidate == */* && -f $candidate && -x $candidate ]]; then
-      builtin typeset -g __flightrec_helper=${candidate:a}
+  builtin local fr_candidate
+  for fr_candidate in "${__flightrec_helper-}" $1/flightrec-helper $1/../shim/build/flightrec-helper; do
+    if [[ $fr_candidate == */* && -f $fr_candidate && -x $fr_candidate ]]; then
+      builtin typeset -g __flightrec_helper=${fr_candidate:a}
       return 0
     fi
   done
@@ -74,7 +77,7 @@ __flightrec_set_up() {
 __flightrec_preexec() {
   # Traps are local here (emulate -L): the person's would fire for every line of ours.
   { builtin emulate -L zsh; builtin setopt noxtrace nomultibyte; builtin trap - DEBUG; } 2>/dev/null
-  builtin local reply=''
+  builtin local fr_reply=''
   __flightrec_state=skip
   [[ -n $1 && $1 != [[:blank:]]* && -z ${FLIGHTREC_OFF-} ]] || return 0
   [[ -z ${HISTORY_IGNORE-} || $1 != ${~HISTORY_IGNORE} ]] || return 0
@@ -86,25 +89,25 @@ __flightrec_preexec() {
     ${CONDA_PREFIX-} != $__flightrec_conda ]]; then
     __flightrec_report_environment
   fi
-  builtin local word=${1%%[[:space:]]*} kind=0
-  if (( $+aliases[$word] )); then kind=1
-  elif (( $+functions[$word] )); then kind=2
-  elif (( $+builtins[$word] )); then kind=3
+  builtin local fr_word=${1%%[[:space:]]*} fr_kind=0
+  if (( $+aliases[$fr_word] )); then fr_kind=1
+  elif (( $+functions[$fr_word] )); then fr_kind=2
+  elif (( $+builtins[$fr_word] )); then fr_kind=3
   fi
   (( __flightrec_seq = (__flightrec_seq + 1) % 10 ))
   # Inside the proxy: where the command's output begins.
   [[ -z $__flightrec_mark ]] || builtin print -rn -- $__flightrec_mark$'C\a' >/dev/tty
   syswrite -o $__flightrec_to -- \
-    "${1[1,16384]}"$'\0'"${PWD-}"$'\0'"$kind${#1}"$'\0\1S'"${__flightrec_seq}z"$'\0' || return 0
+    "${1[1,16384]}"$'\0'"${PWD-}"$'\0'"$fr_kind${#1}"$'\0\1S'"${__flightrec_seq}z"$'\0' || return 0
   # No answer: the relay may only be late, and may be told the end. A capital: it is not to be told.
-  if ! __flightrec_await || [[ $reply == *[0-9]* ]]; then
+  if ! __flightrec_await || [[ $fr_reply == *[0-9]* ]]; then
     __flightrec_state=run
   fi
 }
 
 # Whether the relay answers again: late to the question that it missed, or to a probe now and then.
 __flightrec_is_back() {
-  if sysread -s 64 -t 0 -i $__flightrec_from reply 2>/dev/null; then
+  if sysread -s 64 -t 0 -i $__flightrec_from fr_reply 2>/dev/null; then
     __flightrec_missed=''
     return 0
   fi
@@ -121,12 +124,12 @@ __flightrec_report_environment() {
     "$__flightrec_path"$'\0'"$__flightrec_venv"$'\0'"$__flightrec_conda"$'\0\1E\0'
 }
 
-# Wait for the answer to the last question and set `reply`; answers to earlier ones are passed over.
+# Wait for the answer to the last question and set `fr_reply`; answers to earlier ones are passed over.
 # The first that does not come in time turns capture off.
 __flightrec_await() {
-  builtin local expected=$__flightrec_seq${${:-ABCDEFGHIJ}[__flightrec_seq+1]}
-  while sysread -s 64 -t $__flightrec_patience -i $__flightrec_from reply 2>/dev/null; do
-    [[ $reply != *[$expected]* ]] || return 0
+  builtin local fr_expected=$__flightrec_seq${${:-ABCDEFGHIJ}[__flightrec_seq+1]}
+  while sysread -s 64 -t $__flightrec_patience -i $__flightrec_from fr_reply 2>/dev/null; do
+    [[ $fr_reply != *[$fr_expected]* ]] || return 0
   done
   __flightrec_missed=$SECONDS
   return 1
@@ -134,7 +137,7 @@ __flightrec_await() {
 
 __flightrec_precmd() {
   {
-    builtin local result=$? pipe="$pipestatus" reply=''
+    builtin local fr_result=$? fr_pipe="$pipestatus" fr_reply=''
     builtin emulate -L zsh
     builtin setopt noxtrace
     builtin trap - DEBUG
@@ -144,12 +147,12 @@ __flightrec_precmd() {
     # Inside the proxy: where the command's output ends.
     [[ -z $__flightrec_mark ]] || builtin print -rn -- "${__flightrec_mark}D$__flightrec_seq"$'\a' >/dev/tty
     syswrite -o $__flightrec_to -- \
-      "$result"$'\0'"$pipe"$'\0'"${PWD-}"$'\0\0\1F'"$__flightrec_seq"$'\0'
+      "$fr_result"$'\0'"$fr_pipe"$'\0'"${PWD-}"$'\0\0\1F'"$__flightrec_seq"$'\0'
     # A hint about what just failed is to stand before the prompt.
-    (( result == 0 )) || [[ -n $__flightrec_missed ]] || __flightrec_await
+    (( fr_result == 0 )) || [[ -n $__flightrec_missed ]] || __flightrec_await
   fi
   __flightrec_state=idle
-  return $result
+  return $fr_result
 }
 
 __flightrec_start

@@ -717,6 +717,24 @@ def test_strict_modes_stay_silent_and_recorded(kind: str, start: ShellMaker, hea
     assert heard(shell) == [(line, 0) for line in lines]
 
 
+@both
+def test_the_person_s_own_names_and_aliases_are_not_in_the_way(
+    kind: str, start: ShellMaker, heard: Heard
+) -> None:
+    own = """
+readonly flag=x reply=x first=x lines=9 found=x result=0 word=x usec=1 i=5 pipe=x
+printf() { return 1; }; read() { return 1; }; history() { return 1; }
+alias printf=false read=false history=false local=false trap=false type=false set=false
+IFS=:
+"""
+    bash_only = "readonly status=0" if kind == "bash" else ""  # zsh has one of this name itself
+    shell = start(kind, Rc(before=own + bash_only))
+    shell.type("(exit 5)")
+    shell.type("nosuchprogram a b")
+
+    assert heard(shell) == [("(exit 5)", 5), ("nosuchprogram a b", 127)]
+
+
 def test_posix_mode_changes_nothing(start: ShellMaker, heard: Heard) -> None:
     shell = start("bash", Rc(before="set -o posix"))
     assert "flightrec" not in shell.type("echo one")
