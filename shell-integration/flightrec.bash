@@ -9,9 +9,10 @@
 # Every guard stands in a function: a `return` at top level would end the rc file that evals this text.
 
 __flightrec_start() {
-  [[ $- == *i* && -z ${__flightrec_state-} ]] || builtin return 0
+  # Once per process: under `set -a` our variables reach the shells that this one starts.
+  [[ $- == *i* && ${__flightrec_shell-} != "$$" ]] || builtin return 0
   [[ -z ${FLIGHTREC_OFF-} && -z ${SUDO_UID-} ]] || builtin return 0
-  __flightrec_state=declined
+  __flightrec_shell=$$ __flightrec_relay=''
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < ${__flightrec_least_bash:-501})); then
     builtin printf 'flightrec: bash %s is too old to be recorded (5.1 is needed)\n' "$BASH_VERSION" >&2
     builtin return 0
@@ -28,12 +29,13 @@ __flightrec_start() {
 # Inside the proxy, whose worker does the relay's work. Its variable reaches whatever this shell starts,
 # so it holds for one process on one terminal.
 __flightrec_is_inside() {
-  builtin local shell worker nonce terminal folder
+  builtin local fr_shell fr_worker fr_nonce fr_terminal fr_folder
   __flightrec_mark=''
-  IFS=: builtin read -r shell worker nonce terminal folder <<<"${FLIGHTREC_PTY-}"
-  [[ $shell == "$$" && /dev/fd/0 -ef $terminal && -p $folder/i && -p $folder/o ]] || builtin return 1
-  __flightrec_in=$folder/i __flightrec_out=$folder/o __flightrec_relay=$worker
-  __flightrec_mark=$'\e]6973;'$nonce';'
+  IFS=: builtin read -r fr_shell fr_worker fr_nonce fr_terminal fr_folder <<<"${FLIGHTREC_PTY-}"
+  [[ $fr_shell == "$$" && /dev/fd/0 -ef $fr_terminal ]] || builtin return 1
+  [[ -p $fr_folder/i && -p $fr_folder/o ]] || builtin return 1
+  __flightrec_in=$fr_folder/i __flightrec_out=$fr_folder/o __flightrec_relay=$fr_worker
+  __flightrec_mark=$'\e]6973;'$fr_nonce';'
 }
 
 # Where `flightrec init` did not say it: beside this file, as in the package, or in the source tree.

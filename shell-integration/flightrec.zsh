@@ -8,9 +8,10 @@
 
 __flightrec_start() {
   builtin emulate -L zsh
-  [[ -o interactive && -z ${__flightrec_state-} ]] || return 0
+  # Once per process: under `setopt allexport` our variables reach the shells that this one starts.
+  [[ -o interactive && ${__flightrec_shell-} != $$ ]] || return 0
   [[ -z ${FLIGHTREC_OFF-} && -z ${SUDO_UID-} ]] || return 0
-  builtin typeset -g __flightrec_state=declined
+  builtin typeset -g __flightrec_shell=$$ __flightrec_relay=''
   builtin local -a fr_version
   fr_version=(${(s:.:)ZSH_VERSION})
   if (( fr_version[1] * 100 + ${fr_version[2]%%[^0-9]*} < ${__flightrec_least_zsh:-503} )); then

@@ -384,6 +384,20 @@ def test_nested_shells_are_sessions_of_their_own(
 
 
 @both
+def test_a_nested_shell_is_recorded_where_all_variables_are_exported(
+    kind: str, start: ShellMaker, server: RecordingServer, heard: Heard
+) -> None:
+    shell = start(kind, Rc(before="set -a"))
+    shell.type(" ".join(start.write_rc(kind, Rc())))
+    shell.type("false")
+    shell.type("exit")
+    shell.type("(exit 3)")
+
+    assert {("false", 1), ("(exit 3)", 3)} < set(heard(shell))
+    assert len({run.starting.session for run in server.runs}) == 2
+
+
+@both
 def test_the_first_word_s_kind_is_told(
     kind: str, start: ShellMaker, server: RecordingServer, heard: Heard
 ) -> None:
