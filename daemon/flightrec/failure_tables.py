@@ -224,7 +224,7 @@ _SUBCOMMANDS = (
     _row(K.UNKNOWN_SUBCOMMAND, "", "is an invalid command", r"QUOTED is an invalid command"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "could not find command", r"could not find command QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "unknown subcommand", r"unknown subcommand:? NAME"),
-    _row(K.UNKNOWN_SUBCOMMAND, "", "operation", r"(?:invalid|unknown|unrecogni[sz]ed) operation:? NAME$"),
+    _row(K.UNKNOWN_SUBCOMMAND, "", "operation", r"(?:invalid|unknown|unrecogni[sz]ed) operation:? NAME\.?$"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "invalid choice", r"argument (?:<?\w*(?:command|action|operation|cmd|verb)\w*>?|\{[^}]{0,400}\}): invalid choice: QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "invalid choice", r"^(?:error: \(\S+\) )?invalid choice: QUOTED"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "is unknown, try", r"^object QUOTED is unknown"),

@@ -15,6 +15,7 @@ SAME_PURPOSE: tuple[frozenset[str], ...] = tuple(
     frozenset(group.split())
     for group in (
         "python python2 python3 py pypy3",
+        "source .",
         "pip pip2 pip3 pipx uv",
         "node nodejs bun deno",
         "npm yarn pnpm bun",
