@@ -69,7 +69,7 @@ static enum wire_verdict announce(struct conversation *talk, bool asks)
     struct run *run = &talk->run;
     struct frame frame;
     struct wire_starting starting = {
-        .source = SOURCE_RELAY,
+        .source = talk->source,
         .shell = bytes_of(talk->shell),
         .pid = talk->pid,
         .tty = bytes_of(talk->terminal.name),
@@ -111,18 +111,20 @@ static bool has_several_commands(const struct run *run)
 
 static bool wants_tail(const struct run *run, const struct wire_finished *finished)
 {
+    if (finished->exit == WIRE_UNKNOWN)
+        return false; /* what was written last is another command's */
     for (size_t i = 0; i < finished->pipestatus_count; i++)
         if (finished->pipestatus[i] != 0)
             return true;
     return finished->exit != 0 || has_several_commands(run);
 }
 
-/* Let what the shell has written so far stand before the hint. */
 static void show_hint(struct conversation *talk)
 {
-    if (talk->witness.settle != NULL)
-        talk->witness.settle(talk->witness.context);
-    terminal_print_hint(&talk->terminal, talk->reply);
+    if (talk->witness.print != NULL)
+        talk->witness.print(talk->witness.context, talk->reply);
+    else
+        terminal_print_hint(&talk->terminal, talk->reply);
 }
 
 /* Tell the daemon how the run ended. The exit status may be WIRE_UNKNOWN. */
@@ -229,6 +231,8 @@ static enum line_verdict begin(struct conversation *talk, const struct record *r
     enum line_verdict verdict = history_judge(&talk->history, flag_of(record), line, first_command);
 
     close_forgotten_run(talk);
+    /* The shell may have become another one since the last record, by `exec`. */
+    talk->shell = flag_of(record) == LINE_TYPED ? "zsh" : "bash";
     if (verdict == LINE_PRIVATE)
         return verdict;
     open_run(talk, line, field(record, 1));
@@ -456,6 +460,9 @@ void conversation_read(struct conversation *talk)
 
 void conversation_connect(struct conversation *talk, const char *role, const char *starter)
 {
+    const struct rlimit no_core = {0, 0};
+
+    setrlimit(RLIMIT_CORE, &no_core); /* commands are in this memory, before they are redacted */
     talk->last_record_us = clock_mono_us();
     link_open(&talk->link, &talk->paths, role, starter);
     link_connect(&talk->link, true);
@@ -505,7 +512,6 @@ static void read_boot_id(char *boot, size_t room)
 int conversation_open(struct conversation *talk)
 {
     const char *pane = getenv("TMUX_PANE");
-    const struct rlimit no_core = {0, 0};
 
     if (paths_check_person() < 0 || paths_find(&talk->paths) < 0 ||
         paths_make_folders(&talk->paths) < 0)
@@ -513,7 +519,6 @@ int conversation_open(struct conversation *talk)
     if (getrandom(talk->session, sizeof talk->session, GRND_NONBLOCK) !=
         (ssize_t)sizeof talk->session)
         return -1;
-    setrlimit(RLIMIT_CORE, &no_core); /* commands are in this memory, before they are redacted */
     read_boot_id(talk->boot, sizeof talk->boot);
     copy_cut(talk->tmux_pane, sizeof talk->tmux_pane, bytes_of(pane == NULL ? "" : pane));
     channel_sweep(&talk->paths, talk->pid);

@@ -44,15 +44,16 @@ enum { VARIABLES = 3 }; /* PATH, VIRTUAL_ENV, CONDA_PREFIX */
 /* Whoever sees the terminal's output. A member that is NULL is not called. */
 struct witness {
     void *context;
-    /* A hint is about to be printed: let pass what was written before it. */
-    void (*settle)(void *context);
+    /* Print a hint behind what the shell has written so far. */
+    void (*print)(void *context, const char *text);
     /* The command has finished: fill in the tail of what it wrote, if that is known. */
     void (*look)(void *context, struct wire_finished *);
 };
 
-/* Fill in `shell`, `pid`, `terminal` and `witness`, and zero the rest. */
+/* Fill in `source`, `shell`, `pid`, `terminal` and `witness`, and zero the rest. */
 struct conversation {
-    const char *shell;
+    enum wire_source source;
+    const char *shell; /* until its first record says so */
     pid_t pid;
     bool is_leaving; /* a newer helper serves this shell */
     struct paths paths;

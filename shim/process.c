@@ -17,6 +17,16 @@ int process_watch(pid_t pid)
 #endif
 }
 
+void process_close_from(int first)
+{
+#ifdef SYS_close_range
+    if (syscall(SYS_close_range, (unsigned)first, ~0u, 0u) == 0)
+        return;
+#endif
+    for (int fd = first; fd < 1024; fd++)
+        close(fd);
+}
+
 unsigned long long process_start_time(pid_t pid)
 {
     char path[40], text[1024], *at;

@@ -1,4 +1,4 @@
-/* The shell as the system sees it. Linux; another system needs these three functions. */
+/* The shell as the system sees it. Linux; another system needs these functions. */
 #ifndef FLIGHTREC_PROCESS_H
 #define FLIGHTREC_PROCESS_H
 
@@ -14,5 +14,8 @@ unsigned long long process_start_time(pid_t);
 
 /* The working folder, or "" where that cannot be seen. */
 void process_folder(pid_t, char *folder, size_t room);
+
+/* Close every descriptor from this one on. */
+void process_close_from(int first);
 
 #endif

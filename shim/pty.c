@@ -5,6 +5,7 @@
  */
 #include "pty.h"
 
+#include "process.h"
 #include "proxy.h"
 
 #include <errno.h>
@@ -24,15 +25,19 @@
 #include <termios.h>
 #include <unistd.h>
 
-enum { GRACE_MS = 3000, NAME_MAX_SIZE = 256 };
+#define VARIABLE "FLIGHTREC_PTY"
+
+enum {
+    GRACE_MS = 3000, /* for the worker to show the rest, and for the shell to take its leave */
+    NAME_ROOM = 256,
+};
 
 struct holder {
-    const char *starter;
-    char **program;      /* and its arguments */
-    char *title;         /* our own arguments' memory: what ps and tmux read */
+    const char *starter, *program;
+    char **arguments;   /* the shell's, and its name */
+    char *title;        /* our own arguments' memory: what ps and tmux read */
     size_t title_room;
-    bool is_login;
-    struct proxy proxy;  /* the worker's; here for what both need */
+    struct proxy proxy; /* the worker's; the holder copies with its pump when the worker is dead */
     char terminal_name[WIRE_WORD_MAX]; /* the shell's */
     char nonce[SCREEN_NONCE_SIZE + 1];
     struct termios termios;
@@ -41,34 +46,20 @@ struct holder {
     int signal_fd, notes, gone;
     pid_t shell, worker;
     int status;
-    bool has_ended;      /* the shell */
-    bool is_worker_done; /* as opposed to dead */
+    bool has_ended; /* the shell */
+    bool is_shown;  /* all that it wrote, by the worker */
 };
-
-static _Noreturn void become_program(const struct holder *holder)
-{
-    char name[NAME_MAX_SIZE];
-    const char *base = strrchr(holder->program[0], '/');
-
-    if (holder->is_login) {
-        snprintf(name, sizeof name, "-%s", base == NULL ? holder->program[0] : base + 1);
-        execvp(holder->program[0], (char *[]){name, NULL});
-    } else {
-        execvp(holder->program[0], holder->program);
-    }
-    fprintf(stderr, "flightrec: cannot start %s: %s\n", holder->program[0], strerror(errno));
-    _exit(errno == ENOENT ? 127 : 126);
-}
 
 /* ---- setting up ---- */
 
-/* All three standard descriptors are one terminal. */
+/* All three standard descriptors are one terminal, and it is ours to read. */
 static bool is_on_terminal(void)
 {
     struct stat in, out, err;
 
     return isatty(0) && isatty(1) && isatty(2) && fstat(0, &in) == 0 && fstat(1, &out) == 0 &&
-           fstat(2, &err) == 0 && in.st_rdev == out.st_rdev && in.st_rdev == err.st_rdev;
+           fstat(2, &err) == 0 && in.st_rdev == out.st_rdev && in.st_rdev == err.st_rdev &&
+           tcgetpgrp(0) == getpgrp();
 }
 
 static int make_nonce(struct holder *holder)
@@ -84,63 +75,89 @@ static int make_nonce(struct holder *holder)
 
 static int open_master(struct holder *holder)
 {
-    struct proxy *proxy = &holder->proxy;
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-    proxy->master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (proxy->master < 0 || grantpt(proxy->master) < 0 || unlockpt(proxy->master) < 0)
+    holder->proxy.pump.master = master;
+    if (master < 0 || grantpt(master) < 0 || unlockpt(master) < 0)
         return -1;
-    if (ptsname_r(proxy->master, holder->terminal_name, sizeof holder->terminal_name) != 0)
+    if (ptsname_r(master, holder->terminal_name, sizeof holder->terminal_name) != 0)
         return -1;
-    return fcntl(proxy->master, F_SETFL, O_RDWR | O_NONBLOCK);
+    return fcntl(master, F_SETFL, O_RDWR | O_NONBLOCK);
 }
 
 static int set_up(struct holder *holder)
 {
-    struct proxy *proxy = &holder->proxy;
+    struct conversation *talk = &holder->proxy.talk;
 
     if (!is_on_terminal() || tcgetattr(0, &holder->termios) < 0 ||
         ioctl(0, TIOCGWINSZ, &holder->size) < 0)
         return -1;
-    proxy->talk.pid = getpid(); /* names the FIFOs; the shell's pid follows */
-    terminal_open(&proxy->talk.terminal);
-    if (proxy->talk.terminal.fd < 0 || make_nonce(holder) < 0 || open_master(holder) < 0)
+    talk->source = SOURCE_PTY;
+    talk->pid = getpid(); /* names the FIFOs; the shell's pid follows */
+    terminal_open(&talk->terminal);
+    holder->proxy.pump.terminal_out = talk->terminal.fd;
+    if (talk->terminal.fd < 0 || make_nonce(holder) < 0 || open_master(holder) < 0)
         return -1;
-    return conversation_open(&proxy->talk);
+    return conversation_open(talk);
 }
 
-static void clean_up(struct holder *holder)
+static void remove_channel(const struct holder *holder)
 {
-    unlink(holder->proxy.talk.channel.in_path);
-    unlink(holder->proxy.talk.channel.out_path);
-    rmdir(holder->proxy.talk.channel.folder);
+    const struct channel *channel = &holder->proxy.talk.channel;
+
+    unlink(channel->in_path);
+    unlink(channel->out_path);
+    rmdir(channel->folder);
+}
+
+/* Signals that are meant for the shell, whose place we have, and those that concern us. */
+static int take_signals(struct holder *holder)
+{
+    static const int TAKEN[] = {SIGCHLD, SIGWINCH, SIGHUP,  SIGTERM, SIGINT,
+                                SIGQUIT, SIGUSR1,  SIGUSR2, SIGCONT};
+
+    sigemptyset(&holder->signals);
+    for (size_t i = 0; i < sizeof TAKEN / sizeof *TAKEN; i++)
+        sigaddset(&holder->signals, TAKEN[i]);
+    sigprocmask(SIG_BLOCK, &holder->signals, &holder->mask);
+    holder->signal_fd = signalfd(-1, &holder->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    return holder->signal_fd;
 }
 
 /* ---- the shell ---- */
 
-static void export_number(const char *name, long value)
+static _Noreturn void become_program(const struct holder *holder)
 {
-    char text[24];
+    sigprocmask(SIG_SETMASK, &holder->mask, NULL);
+    execv(holder->program, holder->arguments);
+    fprintf(stderr, "flightrec: cannot start %s: %s\n", holder->program, strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
+}
 
-    snprintf(text, sizeof text, "%ld", value);
-    setenv(name, text, 1);
+/* The rc file must not come here again in this process: hence the pid. */
+static _Noreturn void do_without_proxy(const struct holder *holder)
+{
+    char pid[16];
+
+    snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    setenv(VARIABLE, pid, 1);
+    become_program(holder);
 }
 
 /* What the shell's script needs. It holds for this very process on this very terminal, which it
- * checks: a shell below it, in tmux or over ssh is another. */
+ * checks: a shell below it, in tmux or in a window that was opened from here is another. */
 static void tell_shell(const struct holder *holder, pid_t worker)
 {
-    setenv("FLIGHTREC_PTY", holder->terminal_name, 1);
-    setenv("FLIGHTREC_PTY_IN", holder->proxy.talk.channel.in_path, 1);
-    setenv("FLIGHTREC_PTY_OUT", holder->proxy.talk.channel.out_path, 1);
-    setenv("FLIGHTREC_PTY_NONCE", holder->nonce, 1);
-    export_number("FLIGHTREC_PTY_WORKER", worker);
-    export_number("FLIGHTREC_PTY_SHELL", getpid());
+    char text[CHANNEL_PATH_MAX + WIRE_WORD_MAX + 64];
+
+    snprintf(text, sizeof text, "%ld:%ld:%s:%s:%s", (long)getpid(), (long)worker, holder->nonce,
+             holder->terminal_name, holder->proxy.talk.channel.folder);
+    setenv(VARIABLE, text, 1);
 }
 
 /* `go` brings the worker's pid. */
 static _Noreturn void run_shell(struct holder *holder, int go)
 {
-    struct proxy *proxy = &holder->proxy;
     pid_t worker = 0;
     int terminal;
 
@@ -156,37 +173,67 @@ static _Noreturn void run_shell(struct holder *holder, int go)
         close(terminal);
     if (read(go, &worker, sizeof worker) != (ssize_t)sizeof worker)
         _exit(126);
-    close(go);
-    close(proxy->master);
     tell_shell(holder, worker);
-    sigprocmask(SIG_SETMASK, &holder->mask, NULL);
     become_program(holder);
 }
 
-static pid_t start_worker(struct holder *holder, const int *gone, const int *notes)
-{
-    pid_t worker = fork();
+/* ---- the worker ---- */
 
-    if (worker != 0)
-        return worker;
-    close(gone[1]);
-    close(notes[0]);
-    close(holder->signal_fd);
+static bool is_one_of(int fd, const int *fds, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fds[i] == fd)
+            return true;
+    return false;
+}
+
+/* Whoever waits for the end of what a descriptor of the shell's leads to must not wait for us, who may
+ * outlive the shell. */
+static void close_others(const int *kept, size_t count)
+{
+    int last = 2;
+
+    for (size_t i = 0; i < count; i++)
+        last = kept[i] > last ? kept[i] : last;
+    for (int fd = 3; fd < last; fd++)
+        if (!is_one_of(fd, kept, count))
+            close(fd);
+    process_close_from(last + 1);
+}
+
+static void ignore_signals(void)
+{
+    /* The terminal's end shows in reading it; the rest is meant for the shell. */
+    static const int IGNORED[] = {SIGHUP, SIGPIPE, SIGINT, SIGQUIT, SIGTSTP, SIGTTOU};
+
+    for (size_t i = 0; i < sizeof IGNORED / sizeof *IGNORED; i++)
+        signal(IGNORED[i], SIG_IGN);
+}
+
+static _Noreturn void run_worker(struct holder *holder, int gone, int notes)
+{
+    struct proxy *proxy = &holder->proxy;
+    const int kept[] = {gone,
+                        notes,
+                        proxy->pump.master,
+                        proxy->pump.terminal_out,
+                        proxy->talk.channel.in,
+                        proxy->talk.channel.out};
+
+    close_others(kept, sizeof kept / sizeof *kept);
     prctl(PR_SET_NAME, "flightrec");
-    signal(SIGHUP, SIG_IGN); /* the terminal's end shows in reading it */
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGTSTP, SIG_IGN);
-    signal(SIGTTOU, SIG_IGN);
+    ignore_signals();
     sigprocmask(SIG_SETMASK, &holder->mask, NULL);
-    holder->proxy.gone = gone[0];
-    holder->proxy.notes = notes[1];
-    fcntl(notes[1], F_SETFL, O_WRONLY | O_NONBLOCK);
-    proxy_run(&holder->proxy, holder->starter);
+    fcntl(notes, F_SETFL, O_WRONLY | O_NONBLOCK);
+    proxy->gone = gone;
+    proxy->notes = notes;
+    proxy_run(proxy, holder->starter);
 }
 
 /* The shell waits for the worker's pid before it becomes the program. */
 static int start_both(struct holder *holder)
 {
+    struct conversation *talk = &holder->proxy.talk;
     int go[2], gone[2], notes[2];
 
     if (pipe2(go, O_CLOEXEC) < 0 || pipe2(gone, O_CLOEXEC) < 0 || pipe2(notes, O_CLOEXEC) < 0)
@@ -196,52 +243,58 @@ static int start_both(struct holder *holder)
         close(go[1]);
         run_shell(holder, go[0]);
     }
-    close(go[0]);
     if (holder->shell < 0)
         return -1;
-    holder->proxy.talk.pid = holder->shell;
-    snprintf(holder->proxy.talk.terminal.name, sizeof holder->proxy.talk.terminal.name, "%s",
-             holder->terminal_name);
-    holder->worker = start_worker(holder, gone, notes);
-    close(gone[0]);
-    close(notes[1]);
-    holder->gone = gone[1];
-    holder->notes = notes[0];
+    talk->pid = holder->shell;
+    snprintf(talk->terminal.name, sizeof talk->terminal.name, "%s", holder->terminal_name);
+    holder->worker = fork();
+    if (holder->worker == 0)
+        run_worker(holder, gone[0], notes[1]);
     if (holder->worker < 0 || write(go[1], &holder->worker, sizeof holder->worker) < 0)
         return -1; /* the shell ends as the pipe closes */
-    close(go[1]);
+    holder->gone = gone[1];
+    holder->notes = notes[0];
+    for (size_t i = 0; i < 2; i++)
+        close(go[i]);
+    close(gone[0]);
+    close(notes[1]);
+    close(talk->channel.in); /* nobody reads there when the worker is dead */
+    close(talk->channel.out);
     return 0;
 }
 
 /* ---- what others see of us ---- */
 
+static size_t read_about(pid_t pid, const char *what, char *out, size_t room)
+{
+    char path[40];
+    ssize_t size;
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, what);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    size = read(fd, out, room);
+    close(fd);
+    return size < 0 ? 0 : (size_t)size;
+}
+
 /* tmux, ps and terminals show the terminal's foreground process, which is this one: let them read the
  * name of the program that runs inside. */
 static void take_name(struct holder *holder)
 {
-    char path[40], name[NAME_MAX_SIZE];
-    pid_t job = tcgetpgrp(holder->proxy.master);
-    ssize_t size;
-    int fd;
+    pid_t job = tcgetpgrp(holder->proxy.pump.master);
+    char words[4096], name[NAME_ROOM];
+    size_t size = read_about(job, "cmdline", words, holder->title_room - 1);
 
-    snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)job);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    size = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
-    if (fd >= 0)
-        close(fd);
-    if (size <= 0)
-        return;
-    if ((size_t)size > holder->title_room - 1)
-        size = (ssize_t)holder->title_room - 1;
-    memset(holder->title, 0, holder->title_room);
-    memcpy(holder->title, name, (size_t)size);
-    snprintf(path, sizeof path, "/proc/%ld/comm", (long)job);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    size = fd < 0 ? -1 : read(fd, name, sizeof name - 1);
-    if (fd >= 0)
-        close(fd);
-    if (size <= 0)
-        return;
+    if (size == 0) {
+        job = holder->shell; /* a pipeline whose first program has ended */
+        size = read_about(job, "cmdline", words, holder->title_room - 1);
+    }
+    memcpy(holder->title, words, size);
+    memset(holder->title + size, 0, holder->title_room - size);
+    size = read_about(job, "comm", name, sizeof name - 1);
     name[size] = '\0';
     name[strcspn(name, "\n")] = '\0';
     prctl(PR_SET_NAME, name);
@@ -257,7 +310,7 @@ static void follow_folder(const struct holder *holder)
         return; /* a folder that is closed to us, or gone: stay */
 }
 
-/* ---- waiting ---- */
+/* ---- the terminal ---- */
 
 static void make_raw(const struct holder *holder)
 {
@@ -272,12 +325,21 @@ static void give_terminal_back(const struct holder *holder)
     tcsetattr(0, TCSADRAIN, &holder->termios);
 }
 
+static void copy_size(struct holder *holder)
+{
+    if (ioctl(0, TIOCGWINSZ, &holder->size) == 0)
+        ioctl(holder->proxy.pump.master, TIOCSWINSZ, &holder->size); /* tells who is there */
+}
+
+/* ---- waiting ---- */
+
 /* `suspend` in the shell: what waits for us is to go on, until somebody continues us. */
 static void stop_with_shell(struct holder *holder)
 {
     give_terminal_back(holder);
     kill(0, SIGSTOP); /* the worker too: it would read a terminal that is not ours now */
     make_raw(holder);
+    copy_size(holder);
     kill(holder->shell, SIGCONT);
 }
 
@@ -293,7 +355,9 @@ static void reap(struct holder *holder)
         } else if (pid == holder->shell) {
             holder->status = status;
             holder->has_ended = true;
-        } else if (pid == holder->worker && !WIFSTOPPED(status)) {
+        } else if (pid == holder->worker && WIFSTOPPED(status)) {
+            kill(holder->worker, SIGCONT); /* without it nobody could type */
+        } else if (pid == holder->worker) {
             holder->worker = 0;
         }
     }
@@ -308,15 +372,17 @@ static bool on_signal(struct holder *holder)
         int signal = (int)info.ssi_signo;
         if (signal == SIGCHLD)
             reap(holder);
+        else if (signal == SIGWINCH)
+            copy_size(holder);
         else if (signal == SIGHUP)
             return false;
-        else if (signal != SIGWINCH)
-            kill(holder->shell, signal); /* meant for the shell, whose place we have */
+        else
+            kill(holder->shell, signal);
     }
     return true;
 }
 
-/* Return false when the worker is done (all output is shown, or the terminal is gone) or dead. */
+/* Return false when the worker is done or dead. */
 static bool on_notes(struct holder *holder)
 {
     char notes[64];
@@ -324,56 +390,79 @@ static bool on_notes(struct holder *holder)
 
     if (size <= 0)
         return size < 0 && errno == EINTR;
-    if (memchr(notes, NOTE_FOLDER, (size_t)size) != NULL)
-        follow_folder(holder);
-    if (memchr(notes, NOTE_JOB, (size_t)size) != NULL)
+    if (memchr(notes, NOTE_LOOK, (size_t)size) != NULL) {
         take_name(holder);
-    holder->is_worker_done = memchr(notes, NOTE_DONE, (size_t)size) != NULL;
-    return !holder->is_worker_done;
+        follow_folder(holder);
+    }
+    holder->is_shown = memchr(notes, NOTE_DONE, (size_t)size) != NULL;
+    return !holder->is_shown;
 }
 
 /* The worker has died: copy here, without looking, until the shell or the terminal is gone. */
 static void do_without_worker(struct holder *holder)
 {
-    clean_up(holder); /* the shell sees that its FIFOs are gone and stops reporting */
-    holder->proxy.gone = holder->signal_fd;
-    while (!holder->has_ended && proxy_copy_plainly(&holder->proxy) && on_signal(holder))
-        ;
+    struct pollfd ready[PUMP_FDS + 1];
+    struct pump *pump = &holder->proxy.pump;
+
+    remove_channel(holder); /* the shell sees that, and stops reporting */
+    while (!holder->has_ended && !pump->is_hung_up) {
+        pump_poll(pump, ready);
+        ready[PUMP_FDS] = (struct pollfd){holder->signal_fd, POLLIN, 0};
+        if (poll(ready, PUMP_FDS + 1, -1) < 0 && errno != EINTR)
+            return;
+        if (!pump_serve(pump, ready) || (ready[PUMP_FDS].revents != 0 && !on_signal(holder)))
+            return;
+    }
+    pump_take(pump);
+    pump_show(pump);
+}
+
+/* Until the shell or the terminal is gone, or the worker. Return whether the worker is still there. */
+static bool wait_for_end(struct holder *holder)
+{
+    bool has_terminal = true;
+
+    while (has_terminal && !holder->has_ended) {
+        struct pollfd ready[] = {{holder->signal_fd, POLLIN, 0}, {holder->notes, POLLIN, 0}};
+        if (poll(ready, 2, -1) < 0 && errno != EINTR)
+            return true;
+        if (ready[1].revents != 0 && !on_notes(holder))
+            return false;
+        if (ready[0].revents != 0)
+            has_terminal = on_signal(holder);
+    }
+    return true;
+}
+
+static void let_worker_show_rest(struct holder *holder)
+{
+    struct pollfd ready = {holder->notes, POLLIN, 0};
+    bool is_showing = true;
+
+    while (is_showing && poll(&ready, 1, GRACE_MS) > 0)
+        is_showing = on_notes(holder);
+    if (is_showing && holder->worker > 0)
+        kill(holder->worker, SIGKILL); /* it holds the shell's terminal open */
 }
 
 static void hold(struct holder *holder)
 {
-    bool has_terminal = true, is_done = false;
+    bool has_worker = wait_for_end(holder);
 
-    take_name(holder);
-    while (has_terminal && !holder->has_ended && !is_done) {
-        struct pollfd ready[] = {{holder->signal_fd, POLLIN, 0}, {holder->notes, POLLIN, 0}};
-        if (poll(ready, 2, -1) < 0 && errno != EINTR)
-            break;
-        if (ready[1].revents != 0)
-            is_done = !on_notes(holder);
-        if (ready[0].revents != 0)
-            has_terminal = on_signal(holder);
-    }
     close(holder->gone);
-    if (is_done && !holder->is_worker_done && has_terminal)
+    if (has_worker)
+        let_worker_show_rest(holder);
+    else if (!holder->is_shown)
         do_without_worker(holder);
-    /* Let the worker show the rest. */
-    while (!is_done) {
-        struct pollfd ready = {holder->notes, POLLIN, 0};
-        if (poll(&ready, 1, GRACE_MS) <= 0)
-            break;
-        is_done = !on_notes(holder);
-    }
 }
 
 /* Closing its terminal hangs the shell up, as when a window is closed. */
 static void see_shell_off(struct holder *holder)
 {
-    struct timespec grace = {GRACE_MS / 1000, 0};
+    const struct timespec grace = {GRACE_MS / 1000, 0};
     sigset_t child;
 
-    close(holder->proxy.master);
+    close(holder->proxy.pump.master);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     while (!holder->has_ended) {
@@ -397,59 +486,47 @@ static _Noreturn void end_as_shell(const struct holder *holder)
     _exit(128 + WTERMSIG(holder->status));
 }
 
-static int take_signals(struct holder *holder)
-{
-    static const int TAKEN[] = {SIGCHLD, SIGHUP, SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT};
+/* ---- the story ---- */
 
-    sigemptyset(&holder->signals);
-    for (size_t i = 0; i < sizeof TAKEN / sizeof *TAKEN; i++)
-        sigaddset(&holder->signals, TAKEN[i]);
-    sigprocmask(SIG_BLOCK, &holder->signals, &holder->mask);
-    holder->signal_fd = signalfd(-1, &holder->signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    return holder->signal_fd;
-}
-
-/* Our own arguments, which the system shows as ours, up to where the environment begins. */
-static void find_title(struct holder *holder, int argc, char **argv)
+/* Our own arguments, which the system shows as ours: from the program's name, which stands before the
+ * role's, up to where the environment begins. They are to be written over. */
+static int find_title(struct holder *holder, int argc, char **argv)
 {
-    holder->title = argv[0];
-    holder->title_room = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) + 1 - argv[0]);
-    holder->program = calloc((size_t)argc + 1, sizeof *holder->program);
-    if (holder->program == NULL)
-        _exit(126);
+    holder->title = argv[-1];
+    holder->title_room = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) + 1 - holder->title);
+    if (holder->title_room > 4096)
+        holder->title_room = 4096;
+    holder->arguments = calloc((size_t)argc + 1, sizeof *holder->arguments);
+    if (holder->arguments == NULL)
+        return -1;
     for (int i = 0; i < argc; i++)
-        holder->program[i] = strdup(argv[i]); /* before the memory is written over */
+        if ((holder->arguments[i] = strdup(argv[i])) == NULL)
+            return -1;
+    return 0;
 }
 
 int pty_main(int argc, char **argv)
 {
     static struct holder holder; /* zeroed, and only the pages in use cost memory */
-    int at = 3;
 
-    if (argc > at && strcmp(argv[at], "-l") == 0) {
-        holder.is_login = true;
-        at++;
-    }
-    if (argc <= at + 1 || strcmp(argv[at], "--") != 0)
+    if (argc < 5 || strcmp(argv[3], "--") != 0 || find_title(&holder, argc, argv) < 0)
         return 2;
-    find_title(&holder, argc, argv);
-    holder.proxy.talk.shell = holder.program[1];
-    holder.starter = holder.program[2];
-    holder.program += at + 1;
-    holder.proxy.terminal_in = 0;
+    holder.program = holder.arguments[1];
+    holder.starter = holder.arguments[2];
+    holder.arguments += 4;
+    sigprocmask(SIG_BLOCK, NULL, &holder.mask);
     if (set_up(&holder) < 0)
-        become_program(&holder);
-    holder.proxy.terminal_out = holder.proxy.talk.terminal.fd;
+        do_without_proxy(&holder);
     if (take_signals(&holder) < 0 || start_both(&holder) < 0) {
-        clean_up(&holder);
-        sigprocmask(SIG_SETMASK, &holder.mask, NULL);
-        become_program(&holder);
+        remove_channel(&holder);
+        do_without_proxy(&holder);
     }
     signal(SIGTTOU, SIG_IGN); /* from here on: the shell must not inherit it */
+    signal(SIGCHLD, SIG_DFL);
     make_raw(&holder);
     hold(&holder);
     give_terminal_back(&holder);
     see_shell_off(&holder);
-    clean_up(&holder);
+    remove_channel(&holder);
     end_as_shell(&holder);
 }

@@ -3,8 +3,8 @@
 #ifndef FLIGHTREC_PTY_H
 #define FLIGHTREC_PTY_H
 
-/* `flightrec-helper pty SHELL STARTER -- PROGRAM ARGUMENTS…`: run PROGRAM there until it ends, and end
- * as it did. Where that cannot be done, become PROGRAM. `-l` before `--` makes it a login shell. */
+/* `flightrec-helper pty PROGRAM STARTER -- ARGV0 ARGUMENTS…`: run the shell PROGRAM there until it ends,
+ * and end as it did. Where that cannot be done, become PROGRAM. */
 int pty_main(int argc, char **argv);
 
 #endif

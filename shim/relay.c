@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { SHELL_CHECK_US = 5 * 1000 * 1000 }; /* where the system has no pidfd */
@@ -59,17 +58,6 @@ static void serve(struct relay *relay)
     }
 }
 
-/* Nothing of the shell's: a descriptor that we keep would hold back whoever waits for its end. */
-static void close_inherited(void)
-{
-#ifdef SYS_close_range
-    if (syscall(SYS_close_range, 3u, ~0u, 0u) == 0)
-        return;
-#endif
-    for (int fd = 3; fd < 1024; fd++)
-        close(fd);
-}
-
 static void let_go_of_terminal(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -112,7 +100,7 @@ int relay_main(int argc, char **argv)
     if (argc < 3 || (relay.talk.pid = (pid_t)strtol(argv[2], NULL, 10)) <= 1)
         return 0;
     relay.talk.shell = argv[1];
-    close_inherited();
+    process_close_from(3); /* what we keep would hold back whoever waits for its end */
     terminal_open(&relay.talk.terminal);
     if (conversation_open(&relay.talk) < 0)
         return 0;

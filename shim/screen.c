@@ -67,6 +67,7 @@ static void obey_mark(struct screen *screen)
     size_t size = screen->held_size - screen->mark_size;
 
     if (size == 1 && verb[0] == 'C') {
+        screen->begun++;
         screen->is_command = true;
         screen->is_full_screen = false;
         screen->ended = '\0';

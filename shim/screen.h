@@ -23,10 +23,11 @@ struct screen {
     size_t mark_size;
     char held[SCREEN_MARK_MAX]; /* the beginning of what may be a mark */
     size_t held_size;
-    bool is_command;    /* between the marks */
+    unsigned begun;      /* how many commands have */
+    bool is_command;     /* between the marks */
     bool is_full_screen; /* the command has switched to the alternate screen */
-    char ended;         /* the digit of the last end mark; '\0' since a beginning */
-    int mode_step;      /* how much of a switch to the alternate screen was seen */
+    char ended;          /* the digit of the last end mark; '\0' since a beginning */
+    int mode_step;       /* how much of a switch to the alternate screen was seen */
     unsigned mode;
     struct tail tail;
 };

@@ -72,14 +72,23 @@ size_t terminal_clean(const char *text, char *out, size_t room)
     return used;
 }
 
+size_t terminal_format_hint(const char *text, char out[HINT_MAX])
+{
+    size_t size = terminal_clean(text, out, HINT_MAX - 2);
+
+    if (size == 0)
+        return 0;
+    memcpy(out + size, "\r\n", 2);
+    return size + 2;
+}
+
 void terminal_print_hint(const struct terminal *terminal, const char *text)
 {
-    char out[HINT_LINES * HINT_LINE_BYTES];
-    size_t size = terminal_clean(text, out, sizeof out - 2);
+    char out[HINT_MAX];
+    size_t size = terminal_format_hint(text, out);
 
     if (size == 0 || terminal->fd < 0)
         return;
-    memcpy(out + size, "\r\n", 2);
-    if (write(terminal->fd, out, size + 2) < 0)
+    if (write(terminal->fd, out, size) < 0)
         return; /* a stopped or vanished terminal: the command matters, the hint does not */
 }
