@@ -56,7 +56,7 @@ def make_run(number: int, typed: Typed, at_s: int) -> CommandRun:
     redactor = Redactor()
     command = redactor.redact_command(typed.command)
     place = redactor.redact_text(typed.cwd)
-    return CommandRun(
+    return CommandRun(  # noqa: S604 - shell is a field, not a process
         run=number.to_bytes(16, "big"),
         session=b"s" * 16,
         source=Source.RELAY,

@@ -14,9 +14,11 @@ import json
 import os
 import pwd
 import random
+import re
 import select
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import termios
@@ -132,8 +134,12 @@ def record(scenario: Scenario) -> list[dict[str, Any]]:
 
 
 def _tidy(event: dict[str, Any]) -> dict[str, Any]:
+    """Cut the output, and take out which machine this was and where its packages come from."""
     for name in ("stderr", "stdout_tail"):
-        event[name] = event[name][-TEXT_MAX:]
+        text = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "box", event[name])
+        event[name] = re.sub(r"https?://registry\.[\w.-]+", "https://registry.example", text)[
+            -TEXT_MAX:
+        ]
     return event
 
 
@@ -197,7 +203,7 @@ def _make_wheel(folder: Path, name: str, module: str, version: str) -> None:
     files = {
         f"{module}/__init__.py": f"VERSION = '{version}'\n\n\ndef main():\n    print(VERSION)\n",
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": f"[console_scripts]\n{name} = {module}:main\n",
     }
     rows = []

@@ -52,7 +52,7 @@ def clean(
     )
 
 
-def pair(failed: int, fix: int, kind: str = "replace", *prereq: int, **more: Any) -> dict[str, Any]:
+def pair(failed: int, fix: int, kind: str = "replace", *prereq: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a pair
     """Return one labelled pair."""
     row: dict[str, Any] = {"failed": failed, "fix": fix, "kind": kind}
     if prereq:
