@@ -102,24 +102,25 @@ def _producers(line: CommandLine, index: int) -> Sequence[SimpleCommand]:
 
 _TOKENS = lazy_pattern(r"[\w.+-]{2,64}")
 _SECRET_OPTION = lazy_pattern(
-    r"(?i)(?:\A|\s)[-+/]{1,2}[\w.-]{0,40}?"
+    r"(?i)(?:\A|[\s\"'(`])[-+/]{1,2}[\w.-]{0,40}?"
     r"(?:pass|pw|psk|pin|puk|secret|token|key|auth|cred|otp|jwt|pat|bearer|cookie|mnemonic"
     r"|code|login|user)"
     r"|-(?:token|secret|key)\s|(?:set|change|reset|update|user)[-_:](?:[a-z]{1,20}[-_:])?pass"
 )
+_SHORT_OPTION = lazy_pattern(r"\s-[pPkKW]|\s-[uUa]\s?[\w.@-]{1,64}:")
 _VERBS = words("""
-    activate add-authtoken api-key apikey auth authenticate authtoken login redeem register
-    set-token token unlock
+    activate add-authtoken api-key apikey auth authenticate authorize authorize-account authtoken
+    login redeem register set-token token unlock
 """)
 _SETTERS = words("""
-    --add --global --set -Ux /set ARG ENV -gx -x add config config:set configure connect create edit env:set
-    import modify put set setenv setx update write
+    --add --global --set -Ux -gx -x /set ARG ENV add config config:set configure connect create
+    edit env:set import modify put set setenv setx update write
 """)
 
 
 def _may_hold(text: str) -> bool:
     """Tell whether a line is worth being taken apart."""
-    if (":" in text and "@" in text) or " -p" in text or _SECRET_OPTION.search(text):
+    if (":" in text and "@" in text) or _SECRET_OPTION.search(text) or _SHORT_OPTION.search(text):
         return True
     tokens = _TOKENS.findall(text)
     if not known_programs().keys().isdisjoint(tokens) or not _VERBS.isdisjoint(tokens):
@@ -276,7 +277,8 @@ def _rest(word: Word, begin: int, kind: str, rule: str) -> _Secret:
 
 def _secrets(segment: SimpleCommand) -> _Secrets:
     known = list(known_commands(segment))
-    main = segment.words[segment.wrappers + 1 :]
+    # a quoted word may hold no command but options for one: --sshargs "-pw X"
+    main = segment.words[segment.wrappers + (not segment.program.startswith("-")) :]
     if not any(command.arguments == main for command in known):
         known.append(Command(main, {}, ()))
     silent = {o: form for command in known for o, form in command.options.items() if form == "!"}
@@ -429,8 +431,10 @@ def _secrets_of_any_program(segment: SimpleCommand, arguments: _Arguments) -> _S
             yield from _assigned_secret(word)
     for word in arguments.plain:
         yield from _target_secret(word)
+    spoken = segment.words[segment.wrappers :]
     yield from _login_secret(arguments.values)
-    yield from _spoken_secrets(segment.words[segment.wrappers :])
+    yield from _given_value(arguments.values, spoken)
+    yield from _spoken_secrets(spoken)
 
 
 _RUNS_NEXT = lazy_pattern(r"-[a-z]{0,4}c\Z|[^-]")
@@ -464,15 +468,39 @@ _PORT_OR_NAME = lazy_pattern(r"(?:[\d.,:\[\]*-]{1,80}|[A-Za-z_-]{1,80})\Z")
 
 
 def _login_secret(values: Sequence[_Value]) -> _Secrets:
-    """Yield X of ``-u USER -p X``, where X is no port."""
-    if not any(value.option in _USER_OPTIONS for value in values):
-        return
+    """Yield X of ``-u USER -p X`` where X is no port, and of ``-p X`` where X is plainly drawn."""
+    with_user = any(value.option in _USER_OPTIONS for value in values)
     for value in values:
         text = value.text
-        if value.option != "-p" or value.form != "?" or _PORT_OR_NAME.match(text):
+        if value.form != "?" or value.option not in _PASSWORD_OPTIONS:
             continue
-        if "/" not in text and _is_secret(text):
+        likely = with_user and value.option in {"-p", "-P"} and not _PORT_OR_NAME.match(text)
+        if (likely or _is_plainly_drawn(text)) and "/" not in text and _is_secret(text):
             yield _rest(value.word, value.begin, "pass", "login")
+
+
+_PASSWORD_OPTIONS = frozenset(["-p", "-P", "-k", "-K", "-W"])
+
+
+def _is_plainly_drawn(value: str) -> bool:
+    """Tell whether a value can hardly be anything but a password: ``r7Kq2wXz9``."""
+    if not (value.isascii() and value.isalnum() and 9 <= len(value) <= 64):
+        return False
+    counts = (sum(map(kind, value)) for kind in (str.isdigit, str.isupper, str.islower))
+    return min(counts) >= 2 and looks_random(value)
+
+
+def _given_value(values: Sequence[_Value], spoken: Sequence[Word]) -> _Secrets:
+    """Yield X of ``--name db/password --value X``."""
+    for value in values:
+        if value.option in {"--value", "-value"} and value.form == "?" and _is_secret(value.text):
+            things = [word.text.rsplit("/", 1)[-1] for word in spoken if word is not value.word]
+            named = any(thing in _SECRET_THINGS or _names_secret(thing) for thing in things)
+            if "SecureString" in things or (named and any(map(str.isdigit, value.text))):
+                yield _rest(value.word, value.begin, "secret", "setting")
+
+
+_SECRET_THINGS = frozenset(["secret", "secrets", "password", "credential", "credentials"])
 
 
 def _spoken_secrets(spoken: Sequence[Word]) -> _Secrets:
@@ -606,7 +634,7 @@ class _Reader:
         for word, begin, end, kind, rule in _secrets(segment):
             yield Finding(*self._span(word, begin, end), kind, rule)
         for word in segment.words:
-            if word.quoted and self._is_pieced(word):
+            if word.quoted and " " in word.text and self._is_pieced(word):
                 for begin, end, kind, rule in find_in_text(word.text):
                     yield Finding(*self._span(word, begin, end), kind, rule)
 

@@ -12,7 +12,7 @@ SILENT = frozenset(["!", "_"])
 """Forms of options that tell no secret."""
 
 OPTION = lazy_pattern(
-    r"-{1,2}\w[\w.-]{0,80}|\+{1,2}[a-z][a-z-]{0,40}(?=[=:]|\Z)|/[A-Za-z][\w-]{0,40}(?=[=:])"
+    r"-{1,2}\w[\w.-]{0,80}|\+{1,2}[a-z][a-z_-]{0,40}(?=[=:]|\Z)|/[A-Za-z][\w-]{0,40}(?=[=:])"
 )
 """The name of an option, also where ``=`` or a value follows."""
 

@@ -388,6 +388,10 @@ PROGRAMS: Final = (
     Program("ncftp ncftpget ncftpput ncftpls", "", "-p"),
     Program("ab", "", "-A: -P: -C~"),
     Program("hey", "", "-a:"),
+    Program("wapiti", "", "-a%"),
+    Program("shodan", "init", "1"),
+    Program("fossil", "user password", "2"),
+    Program("fossil", "user new", "3"),
     Program("nikto", "", "-id:"),
     Program("sqlmap", "", "--auth-cred: --cookie~ --proxy-cred:"),
     Program("gobuster feroxbuster ffuf wfuzz", "", "-P --cookies~ -b~ --basic:"),
@@ -429,7 +433,6 @@ PROGRAMS: Final = (
     Program("az", "keyvault secret set", "--value"),
     Program("az", "", "--secret! --name_ -n_"),
     Program("aws", "", "--key! --starting-token! --next-token! --client-request-token!"),
-    Program("aws", "ssm put-parameter", "--value"),
     Program("aws", "sts", "--token-code"),
     Program("gcloud", "", "--secret! --key!"),
     Program("gcloud", "secrets", "<&--data-file=-"),
@@ -520,6 +523,7 @@ PROGRAMS: Final = (
         "-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass -new",
     ),
     Program("ssh-keygen", "", "-N -P"),
+    Program("ssh-add", "", "<"),
     Program("puttygen", "", "-N"),
     Program("sshpass", "", "-p --"),
     Program("plink pscp psftp putty", "", "-pw"),
@@ -643,12 +647,14 @@ PROGRAMS: Final = (
     Program("reaver bully", "", "-p --pin"),
     Program("dscl", "-passwd", "3"),
     Program("hdiutil", "", "<&-stdinpass"),
+    Program("iscsiadm", "", "-v"),
     # testing of networks
     Program(
         "nxc netexec crackmapexec cme evil-winrm",
         "",
         "-p -H",
     ),
+    Program("kerbrute", "passwordspray", "-1"),
     Program(
         "smbmap enum4linux enum4linux-ng bloodhound-python ldapdomaindump certipy kerbrute medusa"
         " hydra ncrack patator bloodyAD",
