@@ -176,9 +176,11 @@ def test_ignored_commands_and_directories_leave_no_trace(
     made.use(Settings(ignore=Ignore(commands=("vault *",), directories=("~/private",))))
     type_line(made, peer, "vault read x")
     type_line(made, peer, "ls", cwd=b"/home/u/private/x")
+    type_line(made, peer, "cd private && ls", cwd=b"/home/u")
     type_line(made, peer, "ls")
     assert fed_commands(made) == [b"ls"]
     assert [reply.verdict for reply in peer.replies if reply.phase is Phase.START] == [
+        Verdict.PRIVATE,
         Verdict.PRIVATE,
         Verdict.PRIVATE,
         Verdict.NONE,
@@ -384,7 +386,7 @@ def test_a_directory_on_a_dead_mount_costs_the_hint_and_nobody_s_time(
         begun = loop.time()
         answers = [loop.create_future() for _ in range(100)]
         for number, answer in enumerate(answers):
-            finder.find(f"/dead/{number}", answer.set_result)
+            finder.find("make", f"/dead/{number}", answer.set_result)
         assert await asyncio.gather(*answers) == [None] * 100
         return [loop.time() - begun]
 

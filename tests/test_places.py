@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from daemon_process import USER, needs_root
-from flightrec.places import Place, Places, find_place
+from flightrec.places import Place, Places, find_place, origin_of_url, working_folder
 
 
 def git(*words: str, cwd: Path) -> str:
@@ -118,3 +118,121 @@ def test_answers_are_remembered_for_seconds_only(tmp_path: Path) -> None:
     git("commit", "-q", "--allow-empty", "-m", "first", cwd=tmp_path)
     assert not places.find(str(tmp_path), 101.0).in_git
     assert places.find(str(tmp_path), 106.0).in_git
+
+
+def test_a_fifo_in_the_place_of_a_git_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert find_place(str(tmp_path)) == Place(str(tmp_path), str(tmp_path))
+
+
+# -- cd DIR && … ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ("make", "/home/u"),
+        ("cd /repo && make", "/repo"),
+        ("cd /repo; make", "/repo"),
+        ("cd /repo\nmake", "/repo"),
+        ("cd app && cd lib && make && cd /other", "/home/u/app/lib"),
+        ("cd -- '../the app' && make", "/home/the app"),
+        ("cd ~/app && make", "/nonexistent/flightrec-tests/app"),
+        ("cd ~ && make", "/nonexistent/flightrec-tests"),
+        ("cd /repo && cat <<'X'\n" + "long line\n" * 2000 + "X", "/repo"),
+        # which of them the shell is in afterwards, nobody knows
+        ("cd /repo", "/home/u"),
+        ("cd /repo || make", "/home/u"),
+        ("cd /repo | make", "/home/u"),
+        ("cd /repo & make", "/home/u"),
+        ("(cd /repo && make)", "/home/u"),
+        ("if cd /repo; then make; fi", "/home/u"),
+        ("make && cd /repo && make", "/home/u"),
+        ("cd - && make", "/home/u"),
+        ("cd && make", "/home/u"),
+        ('cd "$DIR" && make', "/home/u"),
+        ("cd ~bob/app && make", "/home/u"),
+        ("cd ~/app* && make", "/home/u"),
+        ("cd a b && make", "/home/u"),
+        ("cd /a && cd $B && make", "/home/u"),
+        ("cdk /repo && make", "/home/u"),
+        ("cd '/repo && make", "/home/u"),
+        ("echo 'cd /repo && make'", "/home/u"),
+    ],
+)
+def test_a_line_works_where_its_leading_cd_goes(command: str, folder: str) -> None:
+    assert working_folder(command, "/home/u") == folder
+
+
+def test_the_place_of_a_line_is_that_of_the_directory_that_it_goes_to(
+    repository: Path, tmp_path: Path
+) -> None:
+    places = Places()
+    typed = f"cd {repository}/deep && make"
+    assert places.find_for(typed, str(tmp_path), 1.0) == find_place(str(repository))
+    assert places.find_for("make", str(tmp_path), 1.0) == find_place(str(tmp_path))
+
+
+def test_a_cd_to_nowhere_changes_no_place(repository: Path) -> None:
+    """It fails; or it is right inside a container, whose shell stands in a folder known here."""
+    for target in ("/nowhere", str(repository / ".git/HEAD"), "a\0b"):
+        assert Places().find_for(f"cd '{target}'; make", str(repository), 1.0) == find_place(
+            str(repository)
+        )
+
+
+# -- origin --------------------------------------------------------------------------------------
+
+
+def test_clones_share_the_origin_and_nothing_else(repository: Path, tmp_path: Path) -> None:
+    places = []
+    for name in ("a", "b"):
+        git("clone", "-q", str(repository), name, cwd=tmp_path)
+        places.append(assert_as_git(tmp_path / name))
+    first, second = places
+
+    assert first.origin
+    assert first.origin == second.origin
+    assert first.project != second.project
+    assert assert_as_git(repository).origin == ""
+
+
+def test_the_origin_of_a_worktree_is_the_repository_s(repository: Path, tmp_path: Path) -> None:
+    git("remote", "add", "fork", "https://example.invalid/fork", cwd=repository)
+    git("remote", "add", "origin", "https://example.invalid/x", cwd=repository)
+    git("worktree", "add", "-q", str(tmp_path / "w"), cwd=repository)
+
+    assert find_place(str(tmp_path / "w")).origin == origin_of_url("https://example.invalid/x")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.invalid/team/app",
+        "https://example.invalid/team/app.git/",
+        "https://user:token@example.invalid/team/app.git",
+        "ssh://git@Example.invalid:22/team/app",
+        "git@example.invalid:team/app.git",
+        "example.invalid:/team/app",
+    ],
+)
+def test_all_ways_to_name_one_repository_are_one_origin(url: str) -> None:
+    assert origin_of_url(url) == origin_of_url("https://example.invalid/team/app")
+    assert "token" not in origin_of_url(url)
+
+
+def test_other_repositories_are_other_origins() -> None:
+    urls = ("https://a.invalid/x", "https://b.invalid/x", "https://a.invalid/X", "/srv/x", "/srv/y")
+    assert len({origin_of_url(url) for url in urls}) == len(urls)
+    assert origin_of_url("../x") == ""
+
+
+@pytest.mark.parametrize(
+    "config", ["", "[remote]\nurl = /x\n", '[remote "origin"]\n[core]\nurl = /x\n', "\0\xff["]
+)
+def test_where_no_origin_is_named_there_is_none(config: str, repository: Path) -> None:
+    (repository / ".git/config").write_text(config)
+    assert find_place(str(repository)).origin == ""
+    (repository / ".git/config").unlink()
+    os.mkfifo(repository / ".git/config")
+    assert find_place(str(repository)).origin == ""

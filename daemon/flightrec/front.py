@@ -20,6 +20,7 @@ from flightrec.hints import Hint
 from flightrec.ingest import to_text
 from flightrec.missed import Missed
 from flightrec.pausing import Pause
+from flightrec.places import working_folder
 from flightrec.sessions import Session, Sessions, admit
 from flightrec.wire import (
     AnyMessage,
@@ -137,7 +138,8 @@ class Front:
     def _decide(self, starting: CommandStarting, session: Session) -> Fate:
         if self.config_error or self.pause.covers(starting.session, _wall_us()):
             return Fate.PRIVATE
-        if self._ignore.ignores(to_text(starting.command), to_text(starting.cwd)):
+        command, cwd = to_text(starting.command), to_text(starting.cwd)
+        if any(self._ignore.ignores(command, at) for at in {cwd, working_folder(command, cwd)}):
             return Fate.PRIVATE
         if is_own(starting):
             return Fate.OWN

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,7 +22,7 @@ from flightrec.classify import classify
 from flightrec.config import Hints
 from flightrec.hints import REPEAT_AFTER_US, Hint, HintContext, HintIndex, HintRule
 from flightrec.ingest import ingest, to_text
-from flightrec.places import Place, Places, find_place
+from flightrec.places import Place, Places, existing_folder, find_place, working_folder
 from flightrec.redact import Redactor
 from flightrec.sessions import Session
 from flightrec.wire import CommandFinished, CommandStarting
@@ -44,6 +45,13 @@ TAIL_MAX = 2048
 """Bytes of error text that are looked at here, where others wait; the writer sees all of it."""
 
 
+class _Where(NamedTuple):
+    """Where a command works, and where the shell is in case there is no such folder."""
+
+    folder: str
+    cwd: str
+
+
 class PlaceFinder:
     """Finds places in threads that may hang without holding anybody up.
 
@@ -51,27 +59,28 @@ class PlaceFinder:
     """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[Place, float]] = OrderedDict()
+        self._known: OrderedDict[_Where, tuple[Place, float]] = OrderedDict()
         self._questions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._lookups = 0
         for _ in range(THREADS):
             threading.Thread(target=self._work, daemon=True).start()
 
-    def find(self, cwd: str, then: Callable[[Place | None], None]) -> None:
+    def find(self, command: str, cwd: str, then: Callable[[Place | None], None]) -> None:
         """Call ``then`` with the place, at once if it is known, with None if that takes long."""
-        place, found_s = self._known.get(cwd, (None, 0.0))
+        where = _Where(working_folder(command, cwd), cwd)
+        place, found_s = self._known.get(where, (None, 0.0))
         if place is None:
-            self._look_up(cwd, then)
+            self._look_up(where, then)
             return
         then(place)
         if time.monotonic() - found_s > PLACE_LASTS_S:
-            self.warm(cwd)
+            self._look_up(where, lambda _: None)
 
     def warm(self, cwd: str) -> None:
         """Find the place for the next time."""
-        self._look_up(cwd, lambda _: None)
+        self._look_up(_Where(cwd, cwd), lambda _: None)
 
-    def _look_up(self, cwd: str, then: Callable[[Place | None], None]) -> None:
+    def _look_up(self, where: _Where, then: Callable[[Place | None], None]) -> None:
         if self._lookups >= LOOKUPS_MAX:
             then(None)
             return
@@ -83,20 +92,20 @@ class PlaceFinder:
             self._lookups -= 1
             too_late.cancel()
             if place is not None:
-                self._remember(cwd, place)
+                self._remember(where, place)
             answer(place)
 
         def look() -> None:
-            place = _find_quietly(cwd)
+            place = _find_quietly(where)
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(arrived, place)
 
         self._lookups += 1
         self._questions.put(look)
 
-    def _remember(self, cwd: str, place: Place) -> None:
-        self._known[cwd] = (place, time.monotonic())
-        self._known.move_to_end(cwd)
+    def _remember(self, where: _Where, place: Place) -> None:
+        self._known[where] = (place, time.monotonic())
+        self._known.move_to_end(where)
         if len(self._known) > PLACES_KEPT:
             self._known.popitem(last=False)
 
@@ -118,9 +127,9 @@ class _Once:
             self._then(place)
 
 
-def _find_quietly(cwd: str) -> Place | None:
+def _find_quietly(where: _Where) -> Place | None:
     try:
-        return find_place(cwd)
+        return find_place(existing_folder(where.folder, where.cwd))
     except (OSError, ValueError):  # a NUL in a path that some client made up
         return None
 
@@ -203,7 +212,7 @@ class HintDesk:
         if self._is_empty:
             answer(None)
         else:
-            self._finder.find(os.fsdecode(starting.cwd), placed)
+            self._finder.find(to_text(starting.command), os.fsdecode(starting.cwd), placed)
 
 
 def _guarded(look: Callable[[Place], Hint | None], place: Place) -> Hint | None:

@@ -17,6 +17,8 @@ class CommandRun:
     where nobody could see it. ``usec`` is microseconds; ``mono_us`` orders the runs of one
     ``boot``; ``started_us`` is wall clock and for people. ``secret`` tells that the command held
     one. ``mine`` is false in a repository that belongs to somebody else: nothing is learned there.
+    ``project`` and ``worktree`` are those that the command works in, as after ``cd DIR &&``;
+    ``origin`` is what the project shares with other clones.
     """
 
     run: bytes
@@ -48,6 +50,7 @@ class CommandRun:
     agent: Safe | None = None
     tool_use_id: Safe | None = None
     mine: bool = True
+    origin: str = ""
 
 
 def to_text(raw: bytes) -> str:
@@ -62,9 +65,10 @@ def ingest(
     places: Places,
 ) -> CommandRun:
     """Return the run that the two messages describe, with every text redacted."""
-    place = places.find(os.fsdecode(starting.cwd), starting.mono_us / 1_000_000)
     session = starting.session
-    command = redactor.redact_command(to_text(starting.command), session)
+    typed = to_text(starting.command)
+    place = places.find_for(typed, os.fsdecode(starting.cwd), starting.mono_us / 1_000_000)
+    command = redactor.redact_command(typed, session)
     cwd = redactor.redact_text(to_text(starting.cwd), session)
     return CommandRun(
         run=starting.run,
@@ -98,6 +102,7 @@ def ingest(
         agent=_optional(starting.agent, redactor, session),
         tool_use_id=_optional(starting.tool_use_id, redactor, session),
         mine=place.mine,
+        origin=place.origin,
     )
 
 

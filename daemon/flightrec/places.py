@@ -1,8 +1,19 @@
-"""Which project and worktree a directory belongs to, read from the file system without git."""
+"""Which project and worktree a command line works in, read from the file system without git."""
 
+import hashlib
 import os
+import re
+import stat
 from dataclasses import dataclass
 from functools import lru_cache
+
+from flightrec.shell_words import SimpleCommand, parse
+
+FILE_MAX = 64 * 1024
+"""Bytes of one of git's small files that are read."""
+
+LEAD_MAX = 2048
+"""Characters of a line in which a leading ``cd`` is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,13 +22,15 @@ class Place:
 
     ``project`` is the real path of git's common folder (so that all worktrees are one project), or
     of the directory itself outside git. ``worktree`` is the checkout's root, or the directory.
-    ``mine`` is false in a repository that belongs to somebody else.
+    ``mine`` is false in a repository that belongs to somebody else. ``origin`` is equal for clones
+    that name the same origin, and empty where none is named; anybody can name any.
     """
 
     project: str
     worktree: str
     mine: bool = True
     in_git: bool = False
+    origin: str = ""
 
 
 def find_place(cwd: str) -> Place:
@@ -26,33 +39,37 @@ def find_place(cwd: str) -> Place:
     folder = real
     while True:
         dot_git = os.path.join(folder, ".git")
-        common = _common_folder(dot_git)
-        if common is not None:
-            return Place(common, folder, _is_mine(folder, dot_git), in_git=True)
+        git_dir = git_folder(folder)
+        if git_dir is not None:
+            common = _common_folder(git_dir)
+            mine = _is_mine(folder, dot_git)
+            origin = _origin_of(common) if mine else ""
+            return Place(common, folder, mine, in_git=True, origin=origin)
         parent = os.path.dirname(folder)
         if parent == folder:
             return Place(real, real)
         folder = parent
 
 
-def _common_folder(dot_git: str) -> str | None:
-    """Return the real path of the common git folder behind ``.git``, or None if there is none."""
+def git_folder(worktree: str) -> str | None:
+    """Return the git folder of the checkout with this root, or None where it is none."""
+    dot_git = os.path.join(worktree, ".git")
     if os.path.isdir(dot_git):
-        return os.path.realpath(dot_git) if os.path.exists(os.path.join(dot_git, "HEAD")) else None
-    try:
-        with open(dot_git, encoding="utf-8", errors="surrogateescape") as file:
-            line = file.read(4096).strip()
-    except OSError:
-        return None
+        return dot_git if os.path.exists(os.path.join(dot_git, "HEAD")) else None
+    line = _read(dot_git).strip()
     if not line.startswith("gitdir:"):
         return None
-    git_dir = os.path.join(os.path.dirname(dot_git), line.removeprefix("gitdir:").strip())
-    try:
-        with open(os.path.join(git_dir, "commondir"), encoding="utf-8") as file:
-            git_dir = os.path.join(git_dir, file.read(4096).strip())
-    except OSError:
-        pass  # a submodule, or --separate-git-dir: its git folder is its own
-    return os.path.realpath(git_dir)
+    return os.path.join(worktree, line.removeprefix("gitdir:").strip())
+
+
+def _common_folder(git_dir: str) -> str:
+    """Return the real path of the folder that all worktrees share.
+
+    That of a submodule, or one made with --separate-git-dir, is its own.
+    """
+    return os.path.realpath(
+        os.path.join(git_dir, _read(os.path.join(git_dir, "commondir")).strip())
+    )
 
 
 def _is_mine(*paths: str) -> bool:
@@ -64,6 +81,94 @@ def _is_mine(*paths: str) -> bool:
         return False
 
 
+def _read(path: str) -> str:
+    """Return a small file's text, empty where there is none.
+
+    Without waiting: in a repository from anywhere it may be a FIFO that nobody writes to.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return ""
+    try:
+        is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
+        return os.fsdecode(os.read(descriptor, FILE_MAX)) if is_file else ""
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+
+
+# -- origin --------------------------------------------------------------------------------------
+
+_ORIGIN = re.compile(
+    r"^[ \t]*\[remote[ \t]+\"origin\"\][^\n]*\n((?:(?![ \t]*\[)[^\n]*\n?)*)", re.MULTILINE
+)
+_URL = re.compile(r"^[ \t]*url[ \t]*=[ \t]*\"?([^\s\"#;]+)", re.MULTILINE | re.IGNORECASE)
+_WITH_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/@]*@)?([^/:]+)(?::\d+)?/+(.+)", re.IGNORECASE)
+_AS_SCP = re.compile(r"(?:[^/@:]*@)?([^/:]+):/*(.+)")
+
+
+def _origin_of(common: str) -> str:
+    section = _ORIGIN.search(_read(os.path.join(common, "config")))
+    url = section and _URL.search(section[1])
+    return origin_of_url(url[1]) if url else ""
+
+
+def origin_of_url(url: str) -> str:
+    """Return what is equal for all ways to name one repository: a hash, for a URL may hold a token.
+
+    A path that is not absolute says nothing.
+    """
+    named = _WITH_SCHEME.fullmatch(url) or _AS_SCP.fullmatch(url)
+    if named:
+        url = f"{named[1].lower()}/{named[2]}"
+    elif not url.startswith("/"):
+        return ""
+    url = url.rstrip("/").removesuffix(".git")
+    return hashlib.blake2b(os.fsencode(url), digest_size=12).hexdigest()
+
+
+# -- cd DIR && … ---------------------------------------------------------------------------------
+
+_BEGINS_WITH_CD = re.compile(r"\s*cd\s")
+_HOME = re.compile(r"~(?:/[\w.+@-]+)*/?")
+_GOING_ON = ("&&", ";", "\n")
+
+
+def working_folder(command: str, cwd: str) -> str:
+    """Return where a command line does its work: ``cwd``, or where its leading ``cd`` goes.
+
+    ``cd DIR && make`` is a command of DIR's project, wherever it is typed. ``cd DIR`` alone is not,
+    nor what goes to a place that only the shell knows.
+    """
+    if not _BEGINS_WITH_CD.match(command):
+        return cwd
+    line = parse(command[:LEAD_MAX])
+    folder = cwd
+    for segment, operator in zip(line.segments, line.operators, strict=False):
+        if segment.program != "cd" or segment.depth or operator.text not in _GOING_ON:
+            break
+        target = _target(segment)
+        if target is None:
+            return cwd
+        folder = os.path.normpath(os.path.join(folder, target))
+    return folder
+
+
+def _target(segment: SimpleCommand) -> str | None:
+    """Return where a ``cd`` goes, None where nobody can tell."""
+    arguments = [word for word in segment.arguments if word.text != "--"]
+    if len(arguments) != 1 or arguments[0].text in ("", "-"):
+        return None
+    (word,) = arguments
+    if word.literal:
+        return word.text
+    if not word.quoted and _HOME.fullmatch(word.text):
+        return os.path.expanduser(word.text)
+    return None
+
+
 class Places:
     """Remembers answers for a while; a ``cd`` loop asks for the same few directories."""
 
@@ -73,3 +178,12 @@ class Places:
     def find(self, cwd: str, now_s: float) -> Place:
         """Return the place of ``cwd``; an answer is at most five seconds old (git init, clone)."""
         return self._cached(cwd, int(now_s / 5))
+
+    def find_for(self, command: str, cwd: str, now_s: float) -> Place:
+        """Return the place that a command line works in."""
+        return self.find(existing_folder(working_folder(command, cwd), cwd), now_s)
+
+
+def existing_folder(folder: str, cwd: str) -> str:
+    """Return ``folder``, or ``cwd`` where there is no such folder (here; in a container, maybe)."""
+    return folder if folder == cwd or os.path.isdir(folder) else cwd

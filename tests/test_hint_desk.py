@@ -1,0 +1,102 @@
+"""The front's answers: in time, from memory, for the place that a command line works in."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flightrec.failure_kinds import FailureKind
+from flightrec.hint_desk import HintDesk
+from flightrec.hints import Hint, HintRule
+from flightrec.ingest import ingest
+from flightrec.places import Places, find_place
+from flightrec.redact import Redactor
+from flightrec.rules import Origin, Remedy, Scope, Trigger
+from flightrec.sessions import Session
+from flightrec.wire import CommandFinished, CommandStarting, Source
+
+
+def make_repository(folder: Path) -> Path:
+    """Make what looks like a repository."""
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    return folder
+
+
+def make_rule(project: str, **changes: Any) -> HintRule:  # noqa: ANN401 - its fields
+    """Return a rule of a project: run ``make`` before ``./serve``."""
+    fields: dict[str, Any] = {
+        "id": "ERR-20261130-001",
+        "offered": True,
+        "trigger": Trigger(FailureKind.MISSING_FILE.value, ("./serve",)),
+        "remedy": Remedy("prerequisite", before=("make",)),
+        "scope": Scope.PROJECT,
+        "project": project,
+        "origin": Origin.RECORDED,
+        "c": 1,
+        "d": 0,
+        "failed": True,
+        "failures": 1,
+    }
+    return HintRule(**{**fields, **changes})
+
+
+def starting(command: str, cwd: Path | str) -> CommandStarting:
+    return CommandStarting(  # noqa: S604 - shell is a name here
+        run=b"r" * 16,
+        session=b"s" * 16,
+        source=Source.RELAY,
+        shell=b"bash",
+        pid=1,
+        tty=b"",
+        cwd=str(cwd).encode(),
+        command=command.encode(),
+        command_total=len(command.encode()),
+        boot=b"b",
+        mono_us=1_000_000,
+        wall_us=1_000_000,
+    )
+
+
+def ask(rule: HintRule, command: str, cwd: Path) -> str:
+    """Return the hint for a command, or ''."""
+
+    async def wait() -> Hint | None:
+        desk = HintDesk()
+        desk.take([rule])
+        answer: asyncio.Future[Hint | None] = asyncio.get_running_loop().create_future()
+        desk.before(starting(command, cwd), Session(allowance=1.0, seen_s=0.0), answer.set_result)
+        return await answer
+
+    hint = asyncio.run(wait())
+    return hint.text if hint is not None else ""
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tested must not depend on how busy the machine is."""
+    monkeypatch.setattr("flightrec.hint_desk.PATIENCE_S", 20.0)
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_line_that_goes_to_a_project_is_hinted_as_one_typed_there(tmp_path: Path) -> None:
+    app = make_repository(tmp_path / "app")
+    rule = make_rule(find_place(str(app)).project)
+
+    assert ask(rule, f"cd {app} && ./serve", tmp_path).endswith(
+        f"; try: cd {app} && make && ./serve"
+    )
+    assert ask(rule, "./serve", app).endswith("; try: make && ./serve")
+    assert ask(rule, "./serve", tmp_path) == ""
+    assert ask(rule, f"cd {tmp_path} && ./serve", app) == ""
+
+
+def test_a_run_is_filed_under_the_project_that_it_goes_to(tmp_path: Path) -> None:
+    app = make_repository(tmp_path / "app")
+    begun = starting(f"cd {app} && ./serve", tmp_path)
+    ended = CommandFinished(begun.run, 0, None, [], 1, begun.cwd, 2_000_000, 2_000_000)
+
+    run = ingest(begun, ended, Redactor(), Places())
+
+    assert (run.project, run.worktree, run.cwd) == (f"{app}/.git", str(app), str(tmp_path))
