@@ -258,11 +258,11 @@ def test_a_private_line_after_a_syntax_error_gets_no_text_at_all(
 
 @both
 def test_interrupts_are_recorded_and_an_empty_line_is_not(
-    kind: str, start: ShellMaker, heard: Heard
+    kind: str, start: ShellMaker, heard: Heard, wait_for: WaitFor
 ) -> None:
     shell = start(kind, Rc(after="setopt zle" if kind == "zsh" else ""))
     shell.send("sleep 30\r")
-    time.sleep(0.3)
+    wait_for(shell.runs_a_job, what="the job")
     shell.send("\x03")
     shell.until_prompt()
     shell.send("\x03")
@@ -286,10 +286,12 @@ def test_an_interrupt_at_the_prompt_with_the_person_s_own_handler_records_nothin
 
 
 @both
-def test_stopped_and_continued_jobs_are_runs(kind: str, start: ShellMaker, heard: Heard) -> None:
+def test_stopped_and_continued_jobs_are_runs(
+    kind: str, start: ShellMaker, heard: Heard, wait_for: WaitFor
+) -> None:
     shell = start(kind)
     shell.send("sleep 1\r")
-    time.sleep(0.3)
+    wait_for(shell.runs_a_job, what="the job")
     shell.send("\x1a")
     shell.until_prompt()
     shell.type("fg")

@@ -71,6 +71,11 @@ class TypedShell:
         """Wait until the terminal shows a text."""
         self.child.expect_exact(text)
 
+    def runs_a_job(self) -> bool:
+        """Whether the terminal belongs to a job now, and not to the shell."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return fields[5] != str(self.pid)
+
     def leave(self, command: str = "exit") -> int | None:
         """Type the last command; return the shell's exit status."""
         self.child.send(command + "\r")
