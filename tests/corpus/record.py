@@ -136,7 +136,7 @@ def record(scenario: Scenario) -> list[dict[str, Any]]:
 def _tidy(event: dict[str, Any]) -> dict[str, Any]:
     """Cut the output, and take out which machine this was and where its packages come from."""
     for name in ("stderr", "stdout_tail"):
-        text = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "box", event[name])
+        text = re.sub(rf"(?<![\w/]){re.escape(socket.gethostname())}\b", "box", event[name])
         event[name] = re.sub(r"https?://registry\.[\w.-]+", "https://registry.example", text)[
             -TEXT_MAX:
         ]
