@@ -17,9 +17,9 @@ from typing import NewType
 
 from flightrec.secret_commands import find_in_command
 from flightrec.secret_memory import SecretMemory, find_all, is_recognisable
-from flightrec.secret_names import MARK
 from flightrec.secret_patterns import compile_patterns
 from flightrec.secret_text import Finding, find_in_text
+from flightrec.secret_values import MARK
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 from flightrec.lazy_pattern import lazy_pattern
-from flightrec.secret_names import MARK, is_example
+from flightrec.secret_values import MARK, is_example
 
 SESSIONS_MAX = 256
 SECRETS_MAX = 64

@@ -7,7 +7,7 @@ from flightrec.secret_names import Spans
 
 _MARKER = lazy_pattern(r"----[- ](?P<edge>BEGIN|END) (?P<label>[A-Z0-9 ]{1,60})-?----")
 _PRIVATE = "PRIVATE KEY"
-_BREAK = lazy_pattern(r"(?:\r?\n|\\r|\\n){1,2}")
+_BREAK = lazy_pattern(r"(?:\r?\n|\\{1,4}[rn]){1,2}")
 _MARGIN = " \t>|+\"',"
 """What output, quotations and source code put around the lines of a key."""
 
@@ -39,10 +39,8 @@ def _bodies(text: str) -> Iterator[tuple[int, int]]:
         private = _PRIVATE in marker["label"]
         if opened:
             ended = private and marker["edge"] == "END"
-            yield (
-                position,
-                marker.start() if ended else _after_lines(text, position, marker.start()),
-            )
+            end = marker.start()
+            yield position, end if ended else _after_lines(text, position, end)
         elif private and marker["edge"] == "END":
             yield _before_lines(text, position, marker.start()), marker.start()
         opened = private and marker["edge"] == "BEGIN"

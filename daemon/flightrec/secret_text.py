@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from flightrec.lazy_pattern import lazy_pattern
-from flightrec.secret_assignments import (
-    NAME_GATES,
-    find_assignments,
+from flightrec.secret_assignments import NAME_GATES, find_assignments
+from flightrec.secret_names import Spans, Trust, classify_name
+from flightrec.secret_pem import find_private_keys
+from flightrec.secret_statements import (
     find_manifest_data,
     find_netrc,
     find_paired,
     find_stated,
 )
-from flightrec.secret_names import Spans, Trust, classify_name, is_harmless, looks_random
-from flightrec.secret_pem import find_private_keys
 from flightrec.secret_tables import VENDORS
+from flightrec.secret_values import is_harmless, looks_random
 
 
 class Finding(NamedTuple):
