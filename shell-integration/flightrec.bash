@@ -92,8 +92,10 @@ __flightrec_set_up() {
 fi'
   __flightrec_trap=$__flightrec_debug
   __flightrec_first='{ __flightrec_at_first "$?" "${PIPESTATUS[@]}" || :; } 2>/dev/null'
-  # `trap -p` shows the person's trap only here: inside a function there is none.
-  __flightrec_last='{ __flightrec_finished "$?" "${PIPESTATUS[@]}" || :
+  # `case` leaves $? and PIPESTATUS as they are. `trap -p` shows the person's trap only here: inside a
+  # function there is none.
+  __flightrec_last='{ case $__flightrec_state$__flightrec_armed in idle0) ;;
+    *) __flightrec_finished "$?" "${PIPESTATUS[@]}" || : ;; esac
   [[ $__flightrec_is_set ]] || trap -p DEBUG
   __flightrec_prepare && trap -- "$__flightrec_trap" DEBUG || :
 } 2>/dev/null 1<>"$__flightrec_out" <&1 || :'
