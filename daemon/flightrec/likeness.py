@@ -23,12 +23,23 @@ def is_typo(wrong: str, right: str) -> bool:
         return False
     if _SEPARATORS.sub("", wrong) == _SEPARATORS.sub("", right):
         return True
+    if _differs_in_a_part(wrong, right):
+        return False
     longest = max(len(wrong), len(right))
     allowed = 1 if longest <= 5 else 2 if longest <= 11 else 3
     distance = OSA.distance(wrong, right, score_cutoff=allowed)
     if distance > allowed:
         return longest <= 8 and len(wrong) > 2 and sorted(wrong) == sorted(right)
     return distance > 0 and not _exchanged(wrong, right, distance)
+
+
+def _differs_in_a_part(wrong: str, right: str) -> bool:
+    """Whether one part of a name is another one, not a misspelled one (``x-a``, ``x-b``)."""
+    wrong_words, right_words = (_words(name) for name in (wrong, right))
+    if len(wrong_words) != len(right_words) or len(wrong_words) < 2:
+        return False
+    pairs = [(w, r) for w, r in zip(wrong_words, right_words, strict=True) if w != r]
+    return len(pairs) == 1 and not _is_slip(*pairs[0])
 
 
 def _exchanged(wrong: str, right: str, distance: int) -> bool:

@@ -7,6 +7,7 @@ editor had, or the failure was one of those that pass.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from flightrec.attempt import Attempt, prose
 from flightrec.change import Change, compare
@@ -115,7 +116,7 @@ class _Pairing:
         self.passed = passed
         self.failed = invocations(failure.line)[failure.segment]
         self.where = directory_of(failure.run, failure.line, failure.segment)
-        self.between = history.after(failure)
+        self.earlier, self.between = history.before(failure), history.after(failure)
         self.output = plain_output(failure)
 
     def recovery(self) -> Recovery | None:
@@ -202,7 +203,8 @@ class _Pairing:
         environment = any(step.changes_environment for step in chosen)
         kind = RecoveryKind.ENVIRONMENT if environment else RecoveryKind.PREREQUISITE
         chosen += _makers(chosen, steps)
-        return self._make(index, kind, self._runs_of(chosen))
+        found = self._make(index, kind, self._runs_of(chosen))
+        return replace(found, circumstantial=best < BY_NAME)
 
     def _alone_and_last(self, chosen: Sequence[Step], close: Sequence[tuple[int, Step]]) -> bool:
         """Whether nothing else changed anything, and the pass came right after."""
@@ -220,12 +222,17 @@ class _Pairing:
     def _steps(self, index: int) -> list[Step]:
         """Return what ended well between the failure and the segment that passed."""
         steps: list[Step] = []
-        before = {self._key(s) for s in self.failure.line.segments}
+        before = self._done_before()
         for entry in self.between:
             if entry.failure is None and entry.run.exit == 0:
                 steps += self._steps_of(entry.run, entry.line, len(entry.line.segments), before)
         steps += self._steps_of(self.passed.run, self.passed.line, index, before)
         return steps
+
+    def _done_before(self) -> set[str]:
+        """Return what had been run already when the failure happened, its own line included."""
+        lines = [entry.line for entry in self.earlier] + [self.failure.line]
+        return {self._key(segment) for line in lines for segment in line.segments}
 
     def _steps_of(
         self, run: CommandRun, line: CommandLine, end: int, before: set[str]
@@ -307,8 +314,10 @@ class _Pairing:
         if self.failed.name != later.name:
             return False
         # psql -U postgres, sudo -u postgres psql
-        moved = set(change.removed) <= {"-U", "-u", "--user", *later.wrappers}
-        return len(change.kept) > len(change.removed) or (bool(change.removed) and moved)
+        moved = bool(change.removed) and set(change.removed) <= {"-U", "--user", *later.wrappers}
+        things = self.failed.operands
+        same_things = bool(things) and set(things) <= set(later.words)
+        return len(change.kept) > len(change.removed) or moved or same_things
 
     def _writes_for(self, later: Invocation) -> bool:
         """Whether ``sudo tee`` writes what a redirection could not, which has no sudo."""

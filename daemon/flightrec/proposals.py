@@ -32,7 +32,7 @@ def spelled_out(attempt: Attempt) -> bool:
         return False
     if later.asks_information:
         return attempt.failed.asks_information and stands_in(text, attempt.prose)
-    if not attempt.same_tool and not attempt.kept_things:
+    if (attempt.failed.operands or not attempt.same_tool) and not attempt.kept_things:
         return False  # what is to be done first
     return len(later.words) > 1 and stands_in(text, attempt.prose)
 
@@ -63,8 +63,6 @@ def _another_command_suggested(attempt: Attempt) -> bool:
     later = attempt.later
     if not later.words or attempt.failure.kind in (K.OTHER, K.USAGE):
         return False
-    if stands_in(attempt.later_text, attempt.prose):
-        return True
     return bool(attempt.kept_things) and stands_in(
         f"{later.program} {later.words[0]}", attempt.prose
     )

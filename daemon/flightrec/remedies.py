@@ -13,7 +13,7 @@ from flightrec.classify import Failure
 from flightrec.failure_kinds import K
 from flightrec.ingest import CommandRun
 from flightrec.installs import installs, is_installed_by, packages
-from flightrec.invocation import Invocation, base_name, word_set
+from flightrec.invocation import Invocation, base_name, invocations, word_set
 from flightrec.remedy_tables import (
     ACTIVATING,
     BUILDING,
@@ -35,12 +35,12 @@ happened; it is what mends this kind of error in this tool's world; the error na
 
 _ACTIVATED_KINDS = frozenset(
     (K.COMMAND_NOT_FOUND, K.MISSING_VARIABLE, K.API_KEY, K.MISSING_MODULE, K.MANAGED_ENVIRONMENT,
-     K.WRONG_VERSION, K.AUTHENTICATION, K.MISSING_LIBRARY, K.NOT_RUNNING)
+     K.WRONG_VERSION, K.AUTHENTICATION, K.MISSING_LIBRARY, K.NOT_RUNNING, K.NOT_INITIALISED)
 )  # fmt: skip
 _VARIABLE_KINDS = frozenset((K.MISSING_VARIABLE, K.API_KEY, K.AUTHENTICATION))
 _INSTALLED_KINDS = frozenset(
     (K.COMMAND_NOT_FOUND, K.MISSING_MODULE, K.MISSING_LIBRARY, K.MISSING_FILE, K.WRONG_VERSION,
-     K.UNKNOWN_SUBCOMMAND, K.ENCODING)
+     K.UNKNOWN_SUBCOMMAND, K.UNKNOWN_OPTION, K.ENCODING)
 )  # fmt: skip
 _CREATED_KINDS = frozenset(
     (K.MISSING_FILE, K.MISSING_MANIFEST, K.NOT_A_DIRECTORY, K.MISSING_TARGET, K.PERMISSION,
@@ -56,6 +56,10 @@ _LOOSE_KINDS = frozenset(
 _CREATORS = word_set(
     "cmake meson mkdir touch cp mv ln install tee unzip tar git curl wget mkfifo mktemp truncate"
     " rsync scp openssl ssh-keygen sqlite3 python python3 gunzip 7z cpio dd gh svn hg"
+)
+_IS_MISSING = re.compile(
+    r"(?i)missing|\bno\b|not (?:set|provided|supplied|found|logged)|required|unable to locate|must"
+    r"|without|unauthori|failed to sign"
 )
 _DOTENV = re.compile(r"\.env\b")
 
@@ -102,7 +106,7 @@ def closeness(failure: Failure, step: Step, output: str) -> int:
     if _is_suggested(step, output):
         return BY_NAME
     return max(
-        _install_closeness(failure, step),
+        _install_closeness(failure, step, output),
         _creation_closeness(failure, step),
         _kind_closeness(failure, step),
     )
@@ -115,7 +119,11 @@ def variable_mends(failure: Failure, name: str, output: str) -> int:
     if name in failure.named or re.search(rf"(?<!\w){re.escape(name)}(?!\w)", output):
         return BY_NAME
     fitting = VARIABLES_THAT_MEND.get(failure.kind)
-    return BY_WORLD if fitting is not None and fitting.match(name) else NONE
+    if fitting is None or not fitting.match(name):
+        return NONE
+    if failure.kind is K.AUTHENTICATION and not _IS_MISSING.search(output):
+        return NONE  # a wrong secret: its value is no lesson
+    return BY_WORLD
 
 
 def plain_output(failure: Failure) -> str:
@@ -148,22 +156,29 @@ def _is_suggested(step: Step, output: str) -> bool:
     invocation = step.invocation
     words = [word for word in invocation.words if not word.startswith("-")]
     verb = invocation.subcommand or (words[0] if words else "")
+    first = invocation.words[0] if invocation.words else ""
+    if len(first) > 3 and first.startswith("-") and stands_in(f"{invocation.name} {first}", output):
+        return True
     if not verb or not stands_in(f"{invocation.name} {verb}", output):
         return False
     rest = [word for word in words if word not in verb.split()]
     return not rest or any(len(word) > 2 and word in output for word in rest)
 
 
-def _install_closeness(failure: Failure, step: Step) -> int:
+def _install_closeness(failure: Failure, step: Step, output: str) -> int:
     if failure.kind not in _INSTALLED_KINDS:
         return NONE
     if not installs(step.invocation):
         return _set_up_closeness(failure, step)
-    if is_installed_by(failure.named, step.invocation):
+    if is_installed_by(failure.named, step.invocation) or any(
+        len(package) > 2 and stands_in(package, output) for package in packages(step.invocation)
+    ):
         return BY_NAME
-    if failure.kind is K.UNKNOWN_SUBCOMMAND:
-        return NONE
-    if failure.kind is K.MISSING_FILE and failure.domain != "node":
+    if failure.kind is K.UNKNOWN_OPTION:  # it may be a plugin's
+        tool = invocations(failure.line)[failure.segment].name
+        return BY_KIND if is_installed_by((tool,), step.invocation) else NONE
+    elsewhere = failure.kind is K.MISSING_FILE and failure.domain != "node"
+    if failure.kind is K.UNKNOWN_SUBCOMMAND or elsewhere:
         return NONE
     return _world_closeness(failure, step)
 
@@ -178,7 +193,7 @@ def _world_closeness(failure: Failure, step: Step) -> int:
 
 def _set_up_closeness(failure: Failure, step: Step) -> int:
     """Return the same for a project's own way to install (``make deps``, ``./setup.sh``)."""
-    if failure.kind is K.UNKNOWN_SUBCOMMAND:
+    if failure.kind in (K.UNKNOWN_SUBCOMMAND, K.UNKNOWN_OPTION):
         return NONE
     wanted = " ".join((step.invocation.program, *step.invocation.operands[:1]))
     return BY_KIND if SETTING_UP.search(wanted) else NONE

@@ -302,7 +302,7 @@ MENDING_RUNS: dict[FailureKind, re.Pattern[str]] = {
         K.MISSING_TARGET: r"(?:psql|mysql|mariadb|sqlite3|duckdb|sqlcmd)\b.* (?:-f|-e|-c|\.read|create|insert)\b|createdb|createuser|git (?:remote|fetch|init)\b|kubectl (?:create|apply|config)\b|helm (?:repo|install)|tmux new|.*\b(?:create|migrate|migration|upgrade|seed|setup|load|import|restore|push|pull|build|tag|init|add|register|new|deploy|use-context|set-context|up)\b",
         K.MISSING_MANIFEST: r"\S+(?: -\S+)*(?: \S+)? (?:init|new|create|clone|generate|bootstrap)(?![\w./-])|\S*(?:configure|autogen\.sh|bootstrap\S*)\b|(?:cp|ln|mv|touch|cmake|qmake|premake\d?|autoreconf)\b|meson setup",
         K.UNKNOWN_SUBCOMMAND: r"(?:systemctl daemon-reload|systemctl link)",
-        K.MISSING_FILE: r"git (?:-c \S+ )?(?:submodule (?:update|init)|lfs pull|lfs checkout|pull|restore|clone|stash (?:pop|apply)|checkout (?!-[bB])|switch (?!-c)|sparse-checkout)|\S+ (?:\S+ )?(?:init|generate|download|fetch|pull|extract|unpack)(?![\w./-])|unzip|tar ",
+        K.MISSING_FILE: r"git (?:-c \S+ )?(?:submodule (?:update|init)|lfs pull|lfs checkout|pull|restore|clone|stash (?:pop|apply)|checkout (?!-[bB])|switch (?!-c)|sparse-checkout)|autoreconf|\S*autogen\.sh|\S*bootstrap\S*|\S+ (?:\S+ )?(?:init|generate|download|fetch|pull|extract|unpack)(?![\w./-])|unzip|tar ",
         K.MISSING_LIBRARY: r"ldconfig|(?:git) submodule",
         K.OUT_OF_MEMORY: r"swapon|docker .*prune",
         K.NO_TERMINAL: r"sudo -v",
@@ -350,6 +350,11 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
             "*": "-f --force --overwrite --exist-ok -p --upgrade --reinstall",
         },
         K.CONNECTION: {},
+        K.NOT_RUNNING: {
+            "psql": "-h --host",
+            "mysql": "-h --host --protocol",
+            "docker": "-H --host --context",
+        },
         K.TLS: {
             "curl": "-k --insecure --cacert --cert -sk -ksS -skL -kL -sSk -sSfk -fsSLk",
             "wget": "--no-check-certificate --ca-certificate",
@@ -371,6 +376,8 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
             "*": "-f --force -y --yes --overwrite",
         },
         K.LOCKED: {
+            "docker": "-f --force",
+            "podman": "-f --force",
             "git": "--ignore-other-worktrees -f --force",
             "terraform": "-lock -lock=false",
             "umount": "-l -f",
@@ -480,7 +487,7 @@ VARIABLES_THAT_MEND: dict[FailureKind, re.Pattern[str]] = {
         K.MISSING_MODULE: r"PYTHONPATH|NODE_PATH|RUBYLIB|PERL5LIB|GOPATH|GOFLAGS|GO111MODULE|CLASSPATH|LUA_PATH|VIRTUAL_ENV|JULIA_LOAD_PATH|R_LIBS\w*|DJANGO_SETTINGS_MODULE|GOWORK",
         K.MISSING_LIBRARY: r"LD_LIBRARY_PATH|DYLD_\w+|PKG_CONFIG_PATH|C(?:PLUS_)?INCLUDE_PATH|CPATH|LIBRARY_PATH|CFLAGS|CXXFLAGS|LDFLAGS|CPPFLAGS|LDLIBS|\w+_(?:DIR|ROOT|HOME|PATH)|CGO_\w+|LD_PRELOAD",
         K.COMMAND_NOT_FOUND: r"PATH|\w+_(?:HOME|ROOT|BIN|PATH)|CC|CXX|EDITOR|SHELL|PAGER|VISUAL|BROWSER",
-        K.MISSING_VARIABLE: r"AWS_(?:DEFAULT_)?(?:REGION|PROFILE)",
+        K.MISSING_VARIABLE: r"AWS_(?:DEFAULT_)?(?:REGION|PROFILE)|KUBECONFIG",
         K.OUT_OF_MEMORY: r"NODE_OPTIONS|JAVA_OPTS|_JAVA_OPTIONS|JAVA_TOOL_OPTIONS|MAVEN_OPTS|GRADLE_OPTS|\w*HEAP\w*|\w*MEM\w*|CARGO_BUILD_JOBS|MAKEFLAGS|MAX_JOBS",
         K.ENCODING: r"LC_\w+|LANG|LANGUAGE|PYTHONIOENCODING|PYTHONUTF8|RUBYOPT",
         K.NO_DISPLAY: r"DISPLAY|QT_QPA_PLATFORM|MPLBACKEND|SDL_VIDEODRIVER|WAYLAND_DISPLAY|XAUTHORITY",

@@ -195,6 +195,20 @@ def option_added(attempt: Attempt) -> bool:
     return attempt.keeps()
 
 
+def option_dropped(attempt: Attempt) -> bool:
+    """Whether an option that makes was left out: ``git checkout -b dev``, ``git checkout dev``."""
+    change = attempt.change
+    if not attempt.same_tool or change.added or not change.removed:
+        return False
+    return attempt.keeps() and bool(attempt.kept_things)
+
+
+def as_module(attempt: Attempt) -> bool:
+    """Whether a script that is part of a package was run as one: ``python -m pkg.main``."""
+    runner, script = attempt.later.runner, attempt.failed.words[:1]
+    return runner[1:] == ("-m",) and script == (attempt.later.name.replace(".", "/") + ".py",)
+
+
 def other_interpreter(attempt: Attempt) -> bool:
     """Whether it is the same tool from another place or through a runner (``uv run``)."""
     failed, later = attempt.failed, attempt.later
@@ -295,15 +309,16 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.MISSING_PACKAGE: (target_corrected, option_corrected, suggested, words_joined),
     K.UNKNOWN_REVISION: (target_corrected, path_corrected, option_added, suggested, words_joined),
     K.MANAGED_ENVIRONMENT: (option_added, other_interpreter, suggested),
-    K.MISSING_MODULE: (other_interpreter, option_added, suggested),
+    K.MISSING_MODULE: (other_interpreter, as_module, option_added, suggested),
     K.NOT_EXECUTABLE: (through_interpreter, program_path_corrected, suggested),
     K.RUNNING_AS_ROOT: (without_privilege, suggested),
     K.LOCKFILE: (other_subcommand, option_added, suggested),
-    K.NOT_RUNNING: (other_service_manager, suggested),
+    K.NOT_RUNNING: (other_service_manager, option_added, suggested),
     K.PORT_IN_USE: (address_changed, option_added),
     K.DNS: (host_corrected,),
     K.CONNECTION: (),  # another address is another question
     K.OUT_OF_MEMORY: (option_added,),
+    K.ALREADY_EXISTS: (option_added, option_dropped, suggested, words_joined),
     K.OTHER: (suggested, words_joined, slip_corrected),
 }
 """What counts as a correction, by the kind of error; kinds that are not here: ``DEFAULT_RULES``."""

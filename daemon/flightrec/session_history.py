@@ -37,7 +37,8 @@ class Recovery:
     ``needed`` are the runs in between that made it pass, oldest first (the ``npm install``, the
     ``cd``, the ``export``); ``also_tried`` the attempts in between that failed. Where not
     ``proven`` no error text says that this is the remedy: kept as a candidate, neither hinted nor
-    exported.
+    exported. ``circumstantial``: the error does not name what made it pass, so that an edit at the
+    same time may have done it.
     """
 
     failure: Failure
@@ -48,6 +49,7 @@ class Recovery:
     needed: tuple[CommandRun, ...]
     also_tried: tuple[CommandRun, ...]
     proven: bool
+    circumstantial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +105,20 @@ class SessionHistory:
         ]
         self._open = deque(still_open, maxlen=OPEN_MAX)
 
+    def before(self, failure: Failure) -> list[Entry]:
+        """Return the entries before a failure's run, oldest first; none where it is forgotten."""
+        return self._around(failure)[0]
+
     def after(self, failure: Failure) -> list[Entry]:
         """Return the entries after a failure's run, oldest first; none where it is forgotten."""
-        later: list[Entry] = []
-        for entry in reversed(self._entries):
+        return self._around(failure)[1]
+
+    def _around(self, failure: Failure) -> tuple[list[Entry], list[Entry]]:
+        entries = list(self._entries)
+        for index, entry in enumerate(entries):
             if entry.run.run == failure.run.run:
-                return later[::-1]
-            later.append(entry)
-        return []
+                return entries[:index], entries[index + 1 :]
+        return [], []
 
 
 def _without_tail(run: CommandRun, line: CommandLine, failure: Failure | None) -> Entry:
