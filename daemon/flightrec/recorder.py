@@ -9,6 +9,7 @@ from typing import Protocol
 from flightrec.classify import Failure, classify
 from flightrec.evidence import (
     DEFAULT_THRESHOLDS,
+    LastOutcome,
     Mark,
     Reason,
     Result,
@@ -18,6 +19,7 @@ from flightrec.evidence import (
     look_for,
     next_outcome,
 )
+from flightrec.fingerprint import Fingerprints
 from flightrec.generalise import Draft, draft_rule
 from flightrec.hints import HintRule, HintShown, says_the_same
 from flightrec.ingest import CommandRun
@@ -31,11 +33,12 @@ from flightrec.matching import (
     remedy_pattern,
     segment_values,
 )
-from flightrec.pairing import Recovery, RecoveryKind, SessionHistory, find_recoveries
+from flightrec.pairing import find_recoveries
 from flightrec.parts import Parts, hidden_failure, is_part
 from flightrec.redact import Safe
 from flightrec.rulebook import Event, OpenHint, Rulebook, ShownHint
 from flightrec.rules import Origin, Rule, Scope, Verdict, rule_key
+from flightrec.session_history import Entry, Recovery, RecoveryKind, SessionHistory
 from flightrec.session_memory import SessionMemory
 from flightrec.shell_words import CommandLine, parse
 
@@ -73,7 +76,10 @@ _NOTHING_NEW = RecordOutcome(stored=True)
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One run as all the steps see it. ``session`` is the one that it counts for."""
+    """One run as all the steps see it.
+
+    ``session`` is the one that it counts for, ``history`` what ran there before.
+    """
 
     run: CommandRun
     line: CommandLine
@@ -81,6 +87,7 @@ class _Step:
     recoveries: tuple[Recovery, ...]
     session: bytes
     event: Event
+    history: SessionHistory
 
     @property
     def signature(self) -> str:
@@ -105,6 +112,7 @@ class Recorder:
         self.book = Rulebook(store.connection, thresholds)
         self._path = os.environ.get("PATH", os.defpath) if path is None else path
         self._memory = SessionMemory(store.connection)
+        self._fingerprints = Fingerprints()
         self._parts = Parts()
         self._waiting = self.book.sessions_with_open_hints()
 
@@ -159,13 +167,15 @@ class Recorder:
         """Let a run speak for and against the known rules; return what it mended itself."""
         session = self._memory.session_of(run)
         history = self._memory.history(session, before=run.run)
-        recoveries = _find_recoveries(run, line, history) if failure is None else ()
+        recoveries = self._find_recoveries(run, line, history) if failure is None else ()
         event = Event(run.run.hex(), session, run.project, run.started_us)
-        step = _Step(run, line, failure, recoveries, session, event)
+        step = _Step(run, line, failure, recoveries, session, event, history)
         followed = self._follow_up(step) if run.session in self._waiting else None
         self._weigh_known_rules(step, followed)
         if failure is not None:
             self._remember_lesson(step, failure)
+            if failure.teachable:
+                self._fingerprints.take(failure)
         fresh: set[str] = set()
         for recovery in recoveries:
             self._take_in(recovery, step, fresh)
@@ -191,6 +201,8 @@ class Recorder:
         last = self.book.last_outcome(rule.id, run.project, run.worktree)
         if not (step.recoveries and sight.trigger is Result.PASSED):
             for judgement in judge(rule, sight, last, session, step.signature):
+                if judgement.reason is Reason.PASSED and self._is_edited_since(last, step):
+                    continue  # that the tree is another one now may be why it passed
                 rule = self.book.count(rule, judgement.mark, judgement.reason, step.event)
         outcome = next_outcome(last, sight, session, step.signature)
         if outcome is not None:
@@ -212,6 +224,36 @@ class Recorder:
         )
 
     # -- recoveries -----------------------------------------------------------------------------
+
+    def _find_recoveries(
+        self, run: CommandRun, line: CommandLine, history: SessionHistory
+    ) -> tuple[Recovery, ...]:
+        """Return what this run mended.
+
+        Nothing that failed after it had begun, as in the background; nor what an edit of the work
+        tree may have mended just as well as anything that was run.
+        """
+        return tuple(
+            found
+            for found in find_recoveries(run, line, history)
+            if not _began_before(run, found.failure.run)
+            and not (found.circumstantial and self._is_edited(found.failure, run, line, history))
+        )
+
+    def _is_edited(
+        self, failure: Failure, run: CommandRun, line: CommandLine, history: SessionHistory
+    ) -> bool:
+        """Whether the work tree was edited between a failure and this run."""
+        later = [*history.after(failure), Entry(run, line, None)]
+        return self._fingerprints.is_edited(failure, later)
+
+    def _is_edited_since(self, last: LastOutcome | None, step: _Step) -> bool:
+        """Whether the work tree was edited since a trigger failed in this session."""
+        for entry in reversed(step.history.entries):
+            failure = entry.failure
+            if failure is not None and last is not None and failure.signature == last.signature:
+                return self._is_edited(failure, step.run, step.line, step.history)
+        return False
 
     def _take_in(self, recovery: Recovery, step: _Step, fresh: set[str]) -> None:
         """Count a recovery for its rule, which may be new; ``fresh`` are those made by this run."""
@@ -340,14 +382,6 @@ class Recorder:
         known = self._lesson(draft, failure.run.project)
         if known is not None and known.verdict is Verdict.NONE:
             self.book.update(known, verdict=Verdict.GONE)
-
-
-def _find_recoveries(
-    run: CommandRun, line: CommandLine, history: SessionHistory
-) -> tuple[Recovery, ...]:
-    """Return what this run mended: nothing that failed after it had begun, as in the background."""
-    found = find_recoveries(run, line, history)
-    return tuple(one for one in found if not _began_before(run, one.failure.run))
 
 
 def _began_before(run: CommandRun, other: CommandRun) -> bool:

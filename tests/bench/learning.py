@@ -10,11 +10,14 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.bench.table import Row
 
+from flightrec.classify import Failure, classify
+from flightrec.fingerprint import Fingerprints, take_fingerprint
 from flightrec.ingest import CommandRun
 from flightrec.recorder import Recorder
 from flightrec.redact import Safe
@@ -46,7 +49,51 @@ def rows() -> list[Row]:
                 cost = bench.measure(make)
                 measured.append(Row(f"{what}, {runs:,} runs before", cost, "µs", bar))
             bench.store.close()
-    return measured
+    return [*measured, *fingerprint_rows()]
+
+
+def fingerprint_rows() -> list[Row]:
+    """Measure the look at a work tree that a failure costs, and the one at a pass in doubt."""
+    with tempfile.TemporaryDirectory() as name:
+        failure = failure_in_tree(Path(name))
+        fingerprints = Fingerprints()
+        taken = _median_us(lambda: fingerprints.take(failure))
+        compared = _median_us(lambda: fingerprints.is_edited(failure, ()))
+        looks = len(take_fingerprint(failure).stamps)
+    return [
+        Row("a failure's fingerprint, taken", taken, "µs", "≤ 1,000", f"{looks} looks"),
+        Row("a failure's fingerprint, compared", compared, "µs", "≤ 1,000"),
+    ]
+
+
+def failure_in_tree(root: Path) -> Failure:
+    """Return a failure whose text names as many files as are looked at, in a tree with more."""
+    (root / ".git").mkdir()
+    for name in ("HEAD", "index"):
+        (root / ".git" / name).touch()
+    for number in range(80):
+        (root / f"folder{number}").mkdir()
+        (root / f"folder{number}/module.py").touch()
+    tail = "".join(f'  File "{root}/folder{n}/module.py", line 3, in <module>\n' for n in range(80))
+    run = replace(
+        Bench(root / "flightrec.db").run(
+            "python -m app", 1, f"{tail}ModuleNotFoundError: No module"
+        ),
+        worktree=Safe(str(root)),
+        cwd=Safe(str(root)),
+    )
+    failure = classify(run, parse(run.command))
+    assert failure is not None
+    return failure
+
+
+def _median_us(work: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(ROUNDS * 5):
+        start = time.thread_time()
+        work()
+        taken.append(time.thread_time() - start)
+    return statistics.median(taken) * 1_000_000
 
 
 class Bench:
