@@ -20,6 +20,8 @@ import psutil
 import pytest
 
 from agent_stage import PATIENCE_S, Seen, Stage, throwaway_stage
+from flightrec.paths import HELPER_NAME, find_resource
+from helper_builds import sanitized_helper
 
 FORMS = {
     "both streams": "echo out; echo err >&2",
@@ -485,3 +487,67 @@ def test_one_full_stream_does_not_hold_up_the_other(stage: Stage) -> None:
     process.stderr.close()
     process.wait(PATIENCE_S)
     assert line == b"through\n"
+
+
+# --- the same with a helper that ends itself at the first memory error --------------------------
+
+SANITIZED_FORMS = (
+    "both streams",
+    "failure that a pipeline hides",
+    "exec of a tool",
+    "killed",
+    "reads all",
+    "binary",
+    "closed output",
+    "closed errors",
+    "long output",
+    "long errors",
+    "closed reader inside",
+    "background writer",
+    "nested words",
+    "not found",
+    "which",
+    "make",
+    "large argument",
+    "private",
+)
+
+
+@pytest.fixture(scope="module")
+def sanitized_stage() -> Iterator[Stage]:
+    def find(name: str) -> Path:
+        return sanitized_helper() if name == HELPER_NAME else find_resource(name)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("flightrec.agent_session.find_resource", find)
+        with throwaway_stage() as (stage, _):
+            _furnish(stage.folder)
+            yield stage
+
+
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash"])
+@pytest.mark.parametrize("form", SANITIZED_FORMS)
+def test_a_sanitized_stand_in_has_nothing_to_report(
+    sanitized_stage: Stage, shell: str, form: str
+) -> None:
+    assert_same(sanitized_stage, [shell, "-c", FORMS[form], "zero", "one", "t w o"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["git", "statsu", *["x" * 1000] * 1500],
+        ["git", "", "'", "\n", "a" * 20_000],
+        ["bash", "-c", ": " + "y" * 100_000],
+        ["bash", "-o", "pipefail"],
+        ["bash", "-c"],
+        ["bash", "--rcfile"],
+        ["zsh", "-opipefail", "-c", "false | true"],
+        ["sh", "-", "script"],
+    ],
+    ids=range(8),
+)
+def test_odd_words_are_nothing_to_a_sanitized_stand_in(
+    sanitized_stage: Stage, words: list[str]
+) -> None:
+    assert_same(sanitized_stage, words)

@@ -20,10 +20,14 @@ if [[ -n ${ZSH_EXECUTION_STRING-} && -n ${FLIGHTREC_SESSION-} &&
     builtin emulate -L zsh
     builtin local text= chunk= shell=/proc/self/exe
     builtin local -a words
-    # The kernel knows the words as they were given: options, $0 and positional parameters.
-    builtin zmodload -F zsh/system b:sysread 2>/dev/null || return 0
-    { while builtin sysread chunk; do text+=$chunk; done } 2>/dev/null </proc/self/cmdline
-    words=("${(@0)${text%$'\0'}}")
+    # The kernel knows the words as they were given: options, $0 and positional parameters. `read`
+    # takes a byte at a time; a long text is worth loading a module for.
+    if (( ${#ZSH_EXECUTION_STRING} < 2000 )); then
+      while IFS= builtin read -r -d $'\0' text; do words+=("$text"); done 2>/dev/null </proc/self/cmdline
+    elif builtin zmodload -F zsh/system b:sysread 2>/dev/null; then
+      { while builtin sysread chunk; do text+=$chunk; done } 2>/dev/null </proc/self/cmdline
+      words=("${(@0)${text%$'\0'}}")
+    fi
     if (( ${words[(Ie)$ZSH_EXECUTION_STRING]} )); then
       builtin exec "$FLIGHTREC_HELPER" sh "${shell:A}" "${words[@]}"
     fi

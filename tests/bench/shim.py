@@ -1,0 +1,147 @@
+"""What the stand-ins of an agent's run cost: the same program with and without, side by side.
+
+Each pair of ways takes turns in random order, so that a busy machine slows both alike; ratios
+count. A server in C that answers at once plays the daemon: a slow one is the daemon's figure.
+"""
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.bench.table import Row
+
+from flightrec.paths import find_paths, make_private_folder
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from agent_stage import Stage, only, open_stage
+
+TITLE = "Stand-ins in an agent's run, as a multiple of the plain program"
+
+SINK = Path(__file__).with_name("sink.c")
+
+SHORT_ROUNDS, LONG_ROUNDS = 250, 9
+BYTES = 300_000_000
+
+MAKEFILE = "all:\n" + "\t@/bin/true\n" * 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One figure: the words of both ways, and the environment of the recorded one."""
+
+    what: str
+    plain: Sequence[str]
+    recorded: Sequence[str]
+    environment: Mapping[str, str]
+    bar: str
+    rounds: int = SHORT_ROUNDS
+
+
+def rows() -> list[Row]:
+    """Measure all pairs."""
+    with _stage() as stage:
+        return [_measure(stage, pair) for pair in _pairs(stage)]
+
+
+def _pairs(stage: Stage) -> Iterator[Pair]:
+    shims, recorded = stage.session.shims, stage.recorded
+    (shims / "true").symlink_to(stage.session.placed.helper)
+    (stage.folder / "Makefile").write_text(MAKEFILE)
+    flood = f"head -c {BYTES} /dev/zero"
+    part = {**recorded, "FLIGHTREC_PARENT": "1" * 32, "FLIGHTREC_INSIDE": "1"}
+    part["FLIGHTREC_PARTS"] = str(stage.folder / "parts")
+    (stage.folder / "parts").touch()
+    yield Pair(
+        "`true`, a tool of its own", ["/usr/bin/true"], [f"{shims}/true"], recorded, "≤ 1.65"
+    )
+    yield Pair("`true`, a part of a command", ["/usr/bin/true"], [f"{shims}/true"], part, "≤ 1.65")
+    git = ["/usr/bin/git", "--version"]
+    yield Pair("`git --version`", git, [f"{shims}/git", "--version"], recorded, "≤ 1.35")
+    bash = ["/bin/bash", "-c", ":"]
+    yield Pair("`bash -c :`, stand-in", bash, [f"{shims}/bash", "-c", ":"], recorded, "≤ 1.4")
+    door = only(stage, "BASH_ENV")
+    yield Pair("`/bin/bash -c :`, BASH_ENV", bash, bash, door, "≤ 1.9")
+    zsh = ["/bin/zsh", "-c", ":"]
+    yield Pair("`/bin/zsh -c :`, ZDOTDIR", zsh, zsh, only(stage, "ZDOTDIR"), "")
+    make = ["/bin/bash", "-c", "make -s"]
+    yield Pair("`make` with 100 forks", make, [f"{shims}/bash", *make[1:]], recorded, "≤ 1.05", 40)
+    cat = ["/bin/bash", "-c", flood]
+    yield Pair("300 MB of output", cat, [f"{shims}/bash", *cat[1:]], recorded, "≤ 1.5", LONG_ROUNDS)
+
+
+def _measure(stage: Stage, pair: Pair) -> Row:
+    ways: dict[str, Callable[[], None]] = {
+        "plain": lambda: _run(pair.plain, stage.plain, stage.folder),
+        "recorded": lambda: _run(pair.recorded, pair.environment, stage.folder),
+    }
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for warm_up in ways.values():
+        warm_up()
+    for _ in range(pair.rounds):
+        for name in random.sample(list(ways), len(ways)):
+            begin = time.perf_counter()
+            ways[name]()
+            times[name].append(time.perf_counter() - begin)
+    plain, recorded = (statistics.median(times[name]) for name in ("plain", "recorded"))
+    note = f"{plain * 1e3:.2f} → {recorded * 1e3:.2f} ms, median of {pair.rounds}"
+    return Row(pair.what, recorded / plain, "×", pair.bar, note)
+
+
+def _run(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+    """Start a program with two pipes, read both to their end, and wait for it."""
+    output, its_output = os.pipe()
+    errors, its_errors = os.pipe()
+    inherited = [(os.POSIX_SPAWN_DUP2, its_output, 1), (os.POSIX_SPAWN_DUP2, its_errors, 2)]
+    os.chdir(folder)
+    pid = os.posix_spawn(words[0], words, environment, file_actions=inherited)
+    for end in (its_output, its_errors):
+        os.close(end)
+    for end in (output, errors):
+        while os.read(end, 65536):
+            pass
+        os.close(end)
+    os.waitpid(pid, 0)
+
+
+@contextmanager
+def _stage() -> Iterator[Stage]:
+    before = Path.cwd()
+    with (
+        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("HOME", folder)
+        make_private_folder(find_paths().state)
+        make_private_folder(find_paths().run)
+        try:
+            with _sink(Path(folder)), open_stage(Path(folder)) as stage:
+                yield stage
+        finally:
+            os.chdir(before)
+
+
+@contextmanager
+def _sink(folder: Path) -> Iterator[None]:
+    """Serve at the daemon's socket."""
+    program = folder / "sink"
+    subprocess.run(["cc", "-O2", "-o", program, SINK], check=True)
+    words = [program, find_paths().socket]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    try:
+        yield
+    finally:
+        process.stdin.close()
+        process.wait(60)
+        process.stdout.close()
