@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 
 import helper_builds
+from flightrec.missed import HELPER_COUNTERS, read_helper_counters
 from flightrec.paths import find_paths
 from flightrec.wire import WordKind
 from recording_server import RecordingServer, recording_server
 from typed_shell import (
     BOTH,
     DEADLINES,
+    IN_STEP,
     PROMPT,
     SCRIPTS,
     Rc,
@@ -265,12 +267,13 @@ def test_interrupts_are_recorded_and_an_empty_line_is_not(
     wait_for(shell.runs_a_job, what="the job")
     shell.send("\x03")
     shell.until_prompt()
+    time.sleep(0.1)
     shell.send("\x03")
-    shell.until_prompt()
+    shell.get_in_step()
     shell.type("")
     shell.type("true")
 
-    assert heard(shell) == [("sleep 30", 130), ("true", 0)]
+    assert heard(shell) == [("sleep 30", 130), (IN_STEP, 0), ("true", 0)]
 
 
 def test_an_interrupt_at_the_prompt_with_the_person_s_own_handler_records_nothing(
@@ -278,20 +281,12 @@ def test_an_interrupt_at_the_prompt_with_the_person_s_own_handler_records_nothin
 ) -> None:
     shell = start("bash", Rc(before="trap 'true handler' INT"))
     shell.type("echo one")
-    shell.send("\x03")
     time.sleep(0.1)
-    shell.send("\r: 'in' step\r")  # whether or not the interrupt has brought another prompt
-    shell.type("echo 'next' step")
-    while "next step" not in str(shell.child.before):
-        shell.until_prompt()
+    shell.send("\x03")
+    shell.get_in_step()
     assert shell.type("trap -p INT") == "trap -- 'true handler' SIGINT\n"
 
-    assert heard(shell) == [
-        ("echo one", 0),
-        (": 'in' step", 0),
-        ("echo 'next' step", 0),
-        ("trap -p INT", 0),
-    ]
+    assert heard(shell) == [("echo one", 0), (IN_STEP, 0), ("trap -p INT", 0)]
 
 
 @both
@@ -1218,6 +1213,8 @@ def test_a_pane_of_tmux_is_a_session_with_its_pane(
 
 # ---- trouble ------------------------------------------------------------------------------------
 
+NO_TROUBLE = dict.fromkeys(HELPER_COUNTERS, 0)
+
 HURT_S = 0.5
 """Far above what a wait of ours may take, far below what a person would call frozen."""
 
@@ -1263,7 +1260,8 @@ def test_a_silent_daemon_costs_one_wait(
     server.manners.replies = False
     times = [timed(shell, f"echo {number}") for number in range(10)]
 
-    assert sum(1 for seconds in times if seconds >= 0.019) <= 2  # one wait, and a busy machine
+    assert max(times) < HURT_S
+    assert read_helper_counters(find_paths().counters) == {**NO_TROUBLE, "missed replies": 1}
     assert ("echo one", 0) in heard(shell)  # and what was typed to find out, which is later
 
 
@@ -1281,7 +1279,6 @@ def test_a_stopped_relay_turns_capture_off_until_it_answers(
     runs = heard(shell)
 
     assert max(times) < HURT_S
-    assert sum(1 for seconds in times if seconds >= 0.024) <= 2
     assert ("echo one", 0) in runs
     assert ("echo stopped 5", 0) not in runs
 
@@ -1334,7 +1331,7 @@ def test_a_killed_relay_costs_nothing(kind: str, start: ShellMaker) -> None:
     times = [timed(shell, f"echo {number}") for number in range(10)]
 
     assert shell.type("false; echo $?") == "1\n"
-    assert sum(1 for seconds in times if seconds >= 0.024) <= 1
+    assert max(times) < HURT_S
 
 
 @both
@@ -1387,11 +1384,9 @@ def test_interrupts_at_any_moment_give_no_line_another_line_s_status(
         time.sleep(number % 20 / 1000)
         shell.send("\x03")
     server.manners.replies = True
-    shell.send("\recho 'in' 'step'\r")
-    shell.until("in step")
-    shell.until_prompt()
+    shell.get_in_step()
 
     told = {(str(command), status) for command, status in heard(shell)}
-    expected = {("true", 0), ("(exit 4)", 4), ("echo 'in' 'step'", 0)}
+    expected = {("true", 0), ("(exit 4)", 4), (IN_STEP, 0)}
     interrupted = {None, 127, 130}
     assert {pair for pair in told if pair[1] not in interrupted} <= expected

@@ -18,6 +18,8 @@ LIMIT_S = 20
 PATIENCE_MS = "3000"
 """What a test is about must not depend on how busy its machine is; tests of the real deadlines set
 ``DEADLINES``."""
+IN_STEP = "echo 'in' 'step'"
+"""What ``get_in_step`` types."""
 DEADLINES = {"FLIGHTREC_PATIENCE_MS": ""}
 
 BASH = pytest.param("bash", marks=pytest.mark.skipif(not shutil.which("bash"), reason="no bash"))
@@ -62,6 +64,12 @@ class TypedShell:
         """Return what is shown before the next prompt."""
         self.child.expect_exact(PROMPT)
         return str(self.child.before).replace("\r\n", "\n")
+
+    def get_in_step(self) -> None:
+        """Have as many prompts behind us as lines, after keys that may have brought a prompt."""
+        self.child.send(f"\r{IN_STEP}\r")
+        self.child.expect_exact("in step")
+        self.until_prompt()
 
     def send(self, keys: str) -> None:
         """Press keys, without waiting for anything."""
