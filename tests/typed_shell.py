@@ -1,5 +1,6 @@
 """A real interactive shell on a terminal, typed into key by key."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -157,8 +158,12 @@ class ShellMaker:
         return {**env, "ZDOTDIR": str(self.home)} if kind == "zsh" else env
 
     def close(self) -> None:
+        """End all shells, and let go on what a test has suspended."""
         for shell in self.shells:
             shell.child.close(force=True)
+        while _stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(_stopped.pop(), signal.SIGCONT)
 
 
 def relay_of(home: Path, pid: int) -> int:
@@ -185,8 +190,12 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+_stopped: list[int] = []
+
+
 def stop(pid: int) -> None:
     """Suspend a process, and wait until it is."""
+    _stopped.append(pid)
     os.kill(pid, signal.SIGSTOP)
     while Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "T":
         pass
