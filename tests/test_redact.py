@@ -19,6 +19,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from daemon_process import DaemonProcess
+from fake_relay import finished, starting
 from flightrec import redact
 from flightrec.commands import redact as command
 from flightrec.errors import FlightrecError
@@ -305,6 +307,36 @@ def test_the_memory_has_bounds() -> None:
     for number in range(SESSIONS_MAX):
         memory.remember(number.to_bytes(16, "big"), ["another-secret-7"])
     assert not [*memory.find(SESSION, f"secret-{SECRETS_MAX * 3 - 1:05}-x9")]
+
+
+# --- all the way to the disk -----------------------------------------------------------------
+
+
+def encoded(secret: str) -> list[bytes]:
+    """Return a secret as a program may print it."""
+    raw = secret.encode()
+    return [raw, quote(secret, safe="").encode(), base64.b64encode(raw)]
+
+
+def test_no_secret_of_the_corpus_reaches_a_file(home: Path) -> None:
+    """T7: neither from a command nor, in any form, from the error text that follows it."""
+    samples = [s for s in corpus.positives() if all(len(x) >= 10 for x in s.secrets)][::4]
+    with DaemonProcess(home) as daemon:
+        for sample in samples:
+            with daemon.relay() as relay:
+                forms = [form for secret in sample.secrets for form in encoded(secret)]
+                begun = starting(sample.text, relay.session)
+                tail = b"error: rejected " + b" and ".join(forms)
+                relay.send(begun, finished(begun, 1, tail=tail, tail_total=len(tail)))
+                relay.wait_for_commit(begun.run)
+        files = [path for path in daemon.paths.state.rglob("*") if path.is_file()]
+        kept = {path: path.read_bytes() for path in files}
+    assert any("‹secret:".encode() in content for content in kept.values())
+    for sample in samples:
+        for form in (form for secret in sample.secrets for form in encoded(secret)):
+            core = form.rstrip(b"=")[:-1]  # the last character is shared with what follows
+            held = [path.name for path, content in kept.items() if core in content]
+            assert not held, (sample.text, form)
 
 
 # --- properties ------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ earlier command of the session held.
 import itertools
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NewType
 
@@ -83,12 +83,12 @@ class Redactor:
     def _redact(self, text: str, session: bytes | None, *, remember: bool) -> RedactedCommand:
         try:
             text = _cut(text)
-            findings = _merged(self._findings(text, session))
+            findings = self._findings(text, session)
             if not findings:
                 return RedactedCommand(Safe(text), found=False)
             if remember and session is not None:
-                self._memory.remember(session, _secrets(text, findings))
-            return RedactedCommand(Safe(_cut(_replaced(text, findings))), found=True)
+                self._memory.remember(session, {text[f.start : f.end] for f in findings})
+            return RedactedCommand(Safe(_cut(_replaced(text, _merged(findings)))), found=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, the raw text must not pass
             log.error("a text could not be redacted: %s", type(error).__name__)  # noqa: TRY400 - a traceback could show the text
             return RedactedCommand(UNREDACTABLE, found=True)
@@ -147,10 +147,6 @@ def _replaced(text: str, findings: Sequence[Finding]) -> str:
         pieces += (text[position:start], "‹secret:", kind, "›")
         position = end
     return "".join((*pieces, text[position:]))
-
-
-def _secrets(text: str, findings: Sequence[Finding]) -> Iterator[str]:
-    return (text[finding.start : finding.end] for finding in findings)
 
 
 def _repetitions(text: str, findings: Sequence[Finding]) -> list[Finding]:

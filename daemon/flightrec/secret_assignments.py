@@ -54,7 +54,7 @@ def find_assignments(text: str) -> Spans:
         if named is None or text.endswith("checksum/", 0, match.start()):
             continue
         asked = match.start() > 0 and text[match.start() - 1] in "?&"
-        start, end = _value_span(text, match, asked=asked)
+        start, end = _value_span(text, match, named.trust, asked=asked)
         value = text[start:end]
         if start == end or is_harmless(value, named.kind):
             continue
@@ -69,10 +69,10 @@ def find_assignments(text: str) -> Spans:
             yield start, end, named.kind
 
 
-def _value_span(text: str, match: re.Match[str], *, asked: bool) -> tuple[int, int]:
+def _value_span(text: str, match: re.Match[str], trust: Trust, *, asked: bool) -> tuple[int, int]:
     start, quote = match.end(), match["quote"] or match["open"]
     if not quote:
-        return start, _bare_end(text, match, asked=asked)
+        return start, _bare_end(text, match, trust, asked=asked)
     if text[start : start + 1] in _AFTER_CLOSING:  # "export TOKEN=" in quotes: they end here
         return start, start
     if quote in "\"'":
@@ -86,14 +86,15 @@ def _value_span(text: str, match: re.Match[str], *, asked: bool) -> tuple[int, i
     return start, end
 
 
-def _bare_end(text: str, match: re.Match[str], *, asked: bool) -> int:
+def _bare_end(text: str, match: re.Match[str], trust: Trust, *, asked: bool) -> int:
     """Return the end of a value without quotes, as far as is needed to judge it."""
     start = match.end()
     bare = (_BARE_IN_QUERY if asked else _BARE).match(text, start, start + JUDGED_MAX)
     if bare is None:
         return start
     end = bare.end()
-    if text[end : end + 1] in _CALLED or not _begins_line(text, match):
+    called = text[end : end + 1] in _CALLED
+    if called or trust is not Trust.SURE or not _begins_line(text, match):
         return end
     line = _LINE.match(text, start)
     rest = line[0].rstrip(" \t\r,;") if line else ""

@@ -24,6 +24,8 @@ _WHOLE_MIN = 12
 
 _CUT_MIN = 8
 _ESCAPE = lazy_pattern(r"\\(.)")
+_BREAK = lazy_pattern(r"\\[nrt]")
+_MARGIN = " \t|>+'\",;:/=$"
 _QUOTES = lazy_pattern(r"['\"]")
 
 
@@ -87,16 +89,19 @@ def _pieces(secret: str) -> Iterator[str]:
         return
     for line in secret.splitlines()[:16]:
         for start in range(0, len(line), _PIECE_MAX):
-            piece = line[start : start + _PIECE_MAX].strip()
-            plain = _ESCAPE.sub(r"\1", _QUOTES.sub("", piece))
-            for form in {piece, plain}:
-                if is_recognisable(form):
-                    yield form
+            yield from filter(is_recognisable, _variants(line[start : start + _PIECE_MAX]))
+
+
+def _variants(piece: str) -> set[str]:
+    """Return what a program may make of a piece: without quotes, escapes, margins, a prefix."""
+    bare = piece.strip().rstrip("\\")
+    unquoted = _ESCAPE.sub(r"\1", _QUOTES.sub("", bare))
+    return {bare, unquoted, bare.strip(_MARGIN), bare.rpartition(":")[2], *_BREAK.split(bare)}
 
 
 def is_recognisable(secret: str) -> bool:
     """Tell whether a secret is no word that texts hold anyway."""
-    if is_example(secret) or secret.startswith("$"):
+    if is_example(secret):
         return False
     return len(secret) >= (8 if secret.isalpha() or secret.isdigit() else 6)
 

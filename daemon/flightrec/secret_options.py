@@ -79,8 +79,9 @@ def _inside(word: Word, options: dict[str, str]) -> Value | None:
     head = OPTION.match(text)
     name = head[0] if head else text.partition("=")[0]
     mark = text[len(name) : len(name) + 1]
-    if mark == "=" and (name in options or name[1:2] == "-"):
-        return Value(name, options.get(name, "?"), word, len(name) + 1)
+    behind_mark = Value(name, options.get(name, "?"), word, len(name) + 1)
+    if (mark == "=" and (name in options or name[1:2] == "-")) or (mark == ":" and name[0] == "/"):
+        return behind_mark
     if text in options:
         return None
     glued = next((o for o, form in options.items() if form == "." and text.startswith(o)), text[:2])
@@ -88,7 +89,7 @@ def _inside(word: Word, options: dict[str, str]) -> Value | None:
     if form not in SILENT and (form or not _LONG_WORD.match(text)):
         return Value(glued, form.strip("."), word, len(glued))
     if mark == "=" or (mark == ":" and (name in options or names_secret(name))):
-        return Value(name, options.get(name, "?"), word, len(name) + 1)
+        return behind_mark
     return None
 
 

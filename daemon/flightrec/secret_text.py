@@ -202,7 +202,7 @@ def _forms(kind: str, *patterns: str) -> Callable[[str], Spans]:
     return find
 
 
-_QUOTED = r"[Nn]?\\{0,3}['\"]([^'\"\n]{1,400})"
+_QUOTED = r"[Nn]?\\{0,3}['\"]([^'\"\n]{1,400}?)(?=\\{0,3}['\"\n]|\Z)"
 _IDENTIFIED = (
     r"(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,60}\s{1,4})?(?:by|as)\s{1,4}"
     rf"(?:values\s{{1,4}}|password\s{{1,4}})?{_QUOTED}"
