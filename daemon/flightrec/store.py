@@ -100,7 +100,8 @@ class RunFilter:
     """Which runs are asked for; all conditions given must hold.
 
     ``before`` is a row id to continue from, ``failed`` asks for runs that failed as commands,
-    ``text`` is a part of the command.
+    ``text`` is a part of the command. Without ``parts``, what tools did inside an agent's command
+    is left out.
     """
 
     before: int | None = None
@@ -109,6 +110,7 @@ class RunFilter:
     since_us: int | None = None
     failed: bool = False
     text: str | None = None
+    parts: bool = True
 
 
 ALL_RUNS = RunFilter()
@@ -286,6 +288,7 @@ class Store:
             ("runs.started_us >= ?", wanted.since_us),
             ("failures.kind IS NOT NULL AND ?", wanted.failed or None),
             ("instr(runs.command, CAST(? AS TEXT)) > 0", _optional(wanted.text)),
+            ("(runs.source != ? OR runs.parent IS NULL)", None if wanted.parts else Source.SHIM),
         ]
         asked = [(clause, value) for clause, value in conditions if value is not None]
         where = "WHERE " + " AND ".join(clause for clause, _ in asked) if asked else ""

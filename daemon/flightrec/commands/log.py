@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--here", action="store_true", help="only in this project")
     where.add_argument("--project", metavar="DIR", help="only in the project of this folder")
     parser.add_argument("--since", metavar="WHEN", help="2h, 3d, or '2026-11-30 14:00'")
+    parser.add_argument("--parts", action="store_true", help="also tools inside agents' commands")
     parser.add_argument("--json", action="store_true", help="as JSON, with the errors' tails")
 
 
@@ -80,6 +81,7 @@ def _wanted(store: Store, arguments: argparse.Namespace) -> RunFilter:
         since_us=parse_since(arguments.since, now_us()) if arguments.since else None,
         failed=arguments.failed,
         text=arguments.text,
+        parts=arguments.parts,
     )
 
 

@@ -53,7 +53,7 @@ def gather(connection: sqlite3.Connection, since_us: int) -> dict[str, Any]:
     """Return all figures since a time. ``prevented`` are hints whose remedy was used and worked."""
     runs, sessions, projects = connection.execute(
         "SELECT count(*), count(DISTINCT session_id), count(DISTINCT project)"
-        " FROM runs WHERE started_us >= ?",
+        " FROM runs WHERE started_us >= ? AND (source != 4 OR parent IS NULL)",
         (since_us,),
     ).fetchone()
     hints = dict(
