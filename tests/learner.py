@@ -112,6 +112,7 @@ class Learner:
             word_kind=run.word_kind,
             path=self.path,
             mine=run.mine,
+            origin=run.origin,
         )
 
     def record(self, run: CommandRun) -> RecordOutcome:

@@ -325,9 +325,76 @@ def test_only_lines_that_a_rule_is_about_are_worth_a_closer_look() -> None:
     index = HintIndex()
     index.update([make_rule(scope=Scope.PROJECT)])
 
-    assert index.may_know("cd x && gti log", "/work/app")
-    assert not index.may_know("git log", "/work/app")
-    assert not index.may_know("gti log", "/work/other")
+    assert index.may_know(make_context("cd x && gti log"))
+    assert not index.may_know(make_context("git log"))
+    assert not index.may_know(make_context("gti log", project="/work/other"))
+
+
+# -- clones --------------------------------------------------------------------------------------
+
+
+def clones_rule(number: int = 1, **changes: Any) -> HintRule:  # noqa: ANN401 - fields of HintRule
+    return make_rule(number, **{"scope": Scope.PROJECT, "upstream": "u", **changes})
+
+
+def in_clone(origin: str = "u") -> dict[str, Any]:
+    return {"project": "/work/clone", "worktree": "/work/clone", "origin": origin}
+
+
+def test_a_project_s_rule_is_shown_in_its_clones_and_nowhere_else() -> None:
+    assert ask(clones_rule(), **in_clone()) == (
+        "flightrec: previously failed before (3×: command not found); try: git status"
+    )
+    assert ask(clones_rule(), **in_clone("other")) == ""
+    assert ask(clones_rule(), **in_clone("")) == ""
+    assert ask(clones_rule(upstream=""), **in_clone("")) == ""
+
+    index = HintIndex()
+    index.update([clones_rule()])
+    assert index.may_know(make_context(**in_clone()))
+    assert not index.may_know(make_context(**in_clone("other")))
+
+
+def test_a_clone_s_own_outcome_decides_whether_a_hint_is_due_there() -> None:
+    passed = Outcome("/work/clone", "/work/clone", failed=False, failures=0, at_us=1)
+    failed = Outcome("/work/clone", "/work/clone", failed=True, failures=1, at_us=1)
+
+    assert ask(clones_rule(outcomes=(passed,)), **in_clone()) == ""
+    assert "failed here (1×" in ask(clones_rule(failed=False, outcomes=(failed,)), **in_clone())
+
+
+def test_a_clone_s_own_rule_stands_for_the_same_one_of_another_clone() -> None:
+    index = HintIndex()
+    index.update([clones_rule(1, c=9), clones_rule(2, project="/work/clone")])
+
+    first = index.find(make_context(**in_clone()))
+    assert first is not None
+    assert first.shown.rule == "ERR-20261130-002"
+    assert index.find(make_context(**in_clone())) is None
+
+
+@pytest.mark.parametrize(
+    "remedy",
+    [
+        Remedy("replace", words=("/work/app/bin/git", REST)),
+        Remedy("prerequisite", before=("cd /work/app/lib && make",)),
+        Remedy("environment", prefix=("HOME=/work/app",)),
+    ],
+)
+@pytest.mark.parametrize("project", ["/work/app", "/work/app/.git"])
+def test_what_names_a_clone_s_own_folder_is_not_shown_in_another(
+    remedy: Remedy, project: str
+) -> None:
+    assert ask(clones_rule(remedy=remedy, project=project), **in_clone()) == ""
+
+
+def test_a_rule_whose_project_has_another_origin_now_is_no_clone_s() -> None:
+    index = HintIndex()
+    index.update([clones_rule()])
+    index.update([clones_rule(upstream="other")])
+
+    assert ask(index=index, **in_clone()) == ""
+    assert ask(index=index, **in_clone("other")) != ""
 
 
 # -- bounds ---------------------------------------------------------------------------------------

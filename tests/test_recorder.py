@@ -426,6 +426,79 @@ def test_a_rule_of_the_person_s_typing_is_hinted_in_other_projects() -> None:
     )
 
 
+# -- clones --------------------------------------------------------------------------------------
+
+SERVE = ("./serve", 1, "Error: Cannot find module './lib/table'\n")
+INSTALLED = "npm install"
+
+
+def clone(name: str, origin: str = "u") -> dict[str, Any]:
+    return {"cwd": f"/work/{name}", "session": name, "origin": origin}
+
+
+def learn_in(learner: Learner, name: str, origin: str = "u") -> None:
+    for command in (SERVE, (INSTALLED, 0, ""), ("./serve", 0, "")):
+        learner.type(*command, **clone(name, origin))
+
+
+def test_a_clone_is_shown_a_project_s_rule_and_counts_nothing_for_it() -> None:
+    learner = Learner()
+    learn_in(learner, "a")
+    (rule,) = learner.rules
+    learner.type(*SERVE, **clone("a"))
+
+    assert "npm install && ./serve" in learner.type(*SERVE, **clone("b"))
+    learner.type("npm install && ./serve", **clone("b"))
+    after = learner.recorder.book.fresh(rule)
+    assert (after.r, after.c, after.d, after.scope) == (0, 1, 0, Scope.PROJECT)
+    assert (after.seen_in, after.failures, after.used) == (("/work/a",), 2, 0)
+
+
+def test_what_a_clone_finds_out_is_a_rule_of_its_own() -> None:
+    learner = Learner()
+    learn_in(learner, "a")
+    learn_in(learner, "b")
+
+    assert [(rule.project, rule.scope, rule.c) for rule in learner.rules] == [
+        ("/work/a", Scope.PROJECT, 1),
+        ("/work/b", Scope.PROJECT, 1),
+    ]
+
+
+def test_what_contradicts_a_rule_in_a_clone_says_nothing_against_it_and_is_respected_there() -> (
+    None
+):
+    learner = Learner()
+    learn_in(learner, "a")
+    learner.type(*SERVE, **clone("a"))
+    learner.type("./serve", **clone("b"))
+
+    assert learner.counts() == (0, 1, 0)
+    assert learner.ask("./serve", **clone("b") | {"session": "later"}) == ""
+    assert learner.ask("./serve", **clone("a") | {"session": "later"}) != ""
+
+
+def test_a_second_project_that_is_no_clone_lets_a_rule_hold_everywhere() -> None:
+    learner = Learner()
+    learn_in(learner, "a")
+    learn_in(learner, "b", origin="other")
+
+    assert (learner.rule.scope, learner.rule.c) == (Scope.USER, 2)
+
+
+def test_clones_are_known_across_a_restart_and_by_a_later_origin() -> None:
+    learner = Learner()
+    learn_in(learner, "a", origin="")
+    learner.type(*SERVE, **clone("a", "named since"))
+    learner.restart()
+
+    assert "npm install" in learner.ask("./serve", **clone("b", "named since"))
+    learner.type("./serve", **clone("b", "named since"))
+    learner.restart()
+    assert learner.ask("./serve", **clone("b", "named since") | {"session": "later"}) == ""
+    assert learner.counts() == (0, 1, 0)
+
+
 # -- restarts, replays, order ---------------------------------------------------------------------
 
 

@@ -192,7 +192,7 @@ class HintDesk:
 
         def look(place: Place) -> Hint | None:
             context = _context(starting, session, place)
-            if not self._index.may_know(context.command, place.project):
+            if not self._index.may_know(context):
                 return None
             end = msgspec.structs.replace(finished, tail=finished.tail[-TAIL_MAX:])
             run = ingest(starting, end, self._redactor, self._places)
@@ -236,4 +236,5 @@ def _context(starting: CommandStarting, session: Session, place: Place) -> HintC
         word_kind=starting.word_kind,
         path=None if session.path is None else os.fsdecode(session.path),
         mine=place.mine,
+        origin=place.origin,
     )

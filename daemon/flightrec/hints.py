@@ -1,7 +1,7 @@
 """The command about to run → what worked instead, or None: from memory only, at flat cost."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -42,7 +42,8 @@ class HintRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     ``offered`` is false where it is not to be shown (candidate, archived, held back): the index
     forgets it. ``outcomes`` are the places that changed. ``failed`` is the trigger's last outcome
-    anywhere, ``failures`` how often it failed anywhere.
+    anywhere, ``failures`` how often it failed anywhere. ``upstream`` is what clones of ``project``
+    share, to which the rule is shown, too.
     """
 
     id: str
@@ -57,6 +58,7 @@ class HintRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
     failed: bool
     failures: int
     outcomes: tuple[Outcome, ...] = ()
+    upstream: str = ""
 
 
 class HintShown(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -79,7 +81,8 @@ class HintContext:
     """A command about to run, or one that just failed, with what the shell says about itself.
 
     ``path`` is that shell's PATH where it is known. ``now_us`` is wall clock. ``mine`` is false in
-    a repository that belongs to somebody else: nothing is hinted there.
+    a repository that belongs to somebody else: nothing is hinted there. ``origin`` is what the
+    project shares with other clones.
     """
 
     session: bytes
@@ -92,6 +95,7 @@ class HintContext:
     word_kind: WordKind = WordKind.UNKNOWN
     path: str | None = None
     mine: bool = True
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,7 @@ COMMAND_MAX = 4_000
 """Characters of a line that is looked up; longer ones are data, or were cut on their way."""
 
 RULES_PER_ANCHOR = 32
+CLONES_MAX = 8
 SESSIONS_MAX = 1024
 
 
@@ -136,6 +141,7 @@ class HintIndex:
         self.repeat_after_us = repeat_after_us
         self._rules: dict[int, bytes | tuple[bytes, ...]] = {}
         self._outcomes: dict[int, int] = {}
+        self._clones: dict[str, set[str]] = {}
         self._shown: OrderedDict[bytes, dict[str, _Shown]] = OrderedDict()
 
     def update(self, rules: Iterable[HintRule]) -> None:
@@ -147,6 +153,8 @@ class HintIndex:
                 key = _key(home, rule.trigger)
                 bare = msgspec.structs.replace(rule, outcomes=(), project=home)
                 self._rules[key] = _join(self._rules.get(key), _encode(bare))
+                if home and rule.upstream:
+                    self._clones.setdefault(rule.upstream, set()).add(home)
             for outcome in rule.outcomes:
                 self._note_outcome(rule.id, outcome)
 
@@ -175,12 +183,13 @@ class HintIndex:
                     return hint
         return None
 
-    def may_know(self, command: str, project: str) -> bool:
+    def may_know(self, context: HintContext) -> bool:
         """Whether any rule is about this command: worth finding out how it failed."""
-        if len(command) > COMMAND_MAX:
+        if len(context.command) > COMMAND_MAX:
             return False
-        segments = parse(command).segments[:SEGMENTS_MAX]
-        return any(True for segment in segments for _ in self._under(segment, project))
+        homes = self._homes(context)
+        segments = parse(context.command).segments[:SEGMENTS_MAX]
+        return any(True for segment in segments for _ in self._under(segment, homes))
 
     def forget_session(self, session: bytes) -> None:
         """Nothing more will come of this session."""
@@ -201,10 +210,18 @@ class HintIndex:
             else:
                 del self._rules[key]
 
-    def _under(self, segment: SimpleCommand, project: str) -> Iterator[HintRule]:
-        """Yield the rules that this segment may be about."""
+    def _homes(self, context: HintContext) -> tuple[str, ...]:
+        """Return the projects whose rules are shown here, and the empty one of those for all."""
+        clones = self._clones.get(context.origin, ()) if context.origin else ()
+        if not clones:
+            return (context.project, "")
+        others = sorted(set(clones) - {context.project})[:CLONES_MAX]
+        return (context.project, *others, "")
+
+    def _under(self, segment: SimpleCommand, homes: Sequence[str]) -> Iterator[HintRule]:
+        """Yield the rules of these projects that this segment may be about."""
         for probe in probes([word.text for word in segment.core]):
-            for home in (project, ""):
+            for home in homes:
                 packed = self._rules.get(hash((home, probe)))
                 if packed is not None:
                     yield from (_decode(one) for one in _each(packed))
@@ -212,15 +229,24 @@ class HintIndex:
     def _about(self, line: CommandLine, context: HintContext) -> list[tuple[HintRule, Found]]:
         """Return the rules that are about this line, the best first for each of its segments."""
         location = Location(context.cwd, context.worktree)
+        homes = self._homes(context)
         about: dict[str, tuple[HintRule, Found]] = {}
         for segment in line.segments[:SEGMENTS_MAX]:
-            for rule in self._under(segment, context.project):
-                if rule.scope is Scope.PROJECT and rule.project != context.project:
-                    continue  # two texts with one hash
+            for rule in self._under(segment, homes):
+                if not _holds(rule, context):
+                    continue
                 found = find_trigger(rule.trigger, rule.remedy, line, location)
                 if found is not None:
                     about[rule.id] = (rule, found)
-        return sorted(about.values(), key=_rank)
+        own = {_says(rule) for rule, _ in about.values() if not _is_clones(rule, context)}
+        return sorted(
+            (
+                (rule, found)
+                for rule, found in about.values()
+                if not _is_clones(rule, context) or _says(rule) not in own
+            ),
+            key=_rank,
+        )
 
     # -- outcomes -------------------------------------------------------------------------------
 
@@ -295,6 +321,25 @@ class HintIndex:
         where, count = ("here", here) if here else ("before", rule.failures)
         kind = rule.trigger.kind or "noted by you"
         return f"previously failed {where} ({count}×: {kind})"
+
+
+def _is_clones(rule: HintRule, context: HintContext) -> bool:
+    """Whether the rule is another clone's."""
+    return rule.scope is Scope.PROJECT and rule.project != context.project
+
+
+def _says(rule: HintRule) -> tuple[Trigger, Remedy]:
+    return rule.trigger, rule.remedy
+
+
+def _holds(rule: HintRule, context: HintContext) -> bool:
+    """Whether the rule is for this place: two texts may have one hash, and origins change."""
+    if not _is_clones(rule, context):
+        return True
+    root = rule.project.removesuffix("/.git")
+    remedy = rule.remedy
+    typed = (*remedy.before, *remedy.prefix, *(w for w in remedy.words if isinstance(w, str)))
+    return rule.upstream == context.origin != "" and not any(root in text for text in typed)
 
 
 def _is_about(rule: HintRule, failure_kind: str) -> bool:

@@ -76,6 +76,7 @@ CREATE TABLE rules (
   program TEXT NOT NULL,                 -- the trigger's
   scope TEXT NOT NULL,                   -- user | project
   project TEXT NOT NULL,                 -- where it was born
+  upstream TEXT NOT NULL,                -- a hash of the origin that the project names
   seen_in TEXT NOT NULL,                 -- JSON list: projects that confirmed it
   origin TEXT NOT NULL,                  -- recorded | person | import
   trigger TEXT NOT NULL,                 -- JSON

@@ -41,6 +41,7 @@ class Act:
     at_us: int
     project: str = ""
     session: bytes | None = None
+    origin: str = ""
 
 
 def approve(book: Rulebook, rule_id: str, act: Act) -> Rule:
@@ -83,7 +84,7 @@ def edit(book: Rulebook, rule_id: str, working: Safe, act: Act) -> Rule:
     if remedy == old.remedy:
         return old
     draft = Draft(old.trigger, remedy, old.scope, bound=False, proven=True)
-    new = _enter(book, draft, "COR", old.project, act)
+    new = _enter(book, draft, "COR", act, old.project, old.upstream)
     book.update(book.fresh(old), verdict=Verdict.RETIRED)
     return new
 
@@ -132,17 +133,25 @@ def _teach(  # noqa: PLR0913 - two public verbs with the same words
     remedy = _remedy(remedy_line, words, slots)
     scope = Scope.USER if everywhere else Scope.PROJECT
     trigger = Trigger("", tuple(_value(part) for part in words))
-    return _enter(
-        book, Draft(trigger, remedy, scope, bound=False, proven=True), kind, act.project, act
-    )
+    draft = Draft(trigger, remedy, scope, bound=False, proven=True)
+    return _enter(book, draft, kind, act, act.project, act.origin)
 
 
-def _enter(book: Rulebook, draft: Draft, kind: str, project: str, act: Act) -> Rule:
+def _enter(  # noqa: PLR0913, PLR0917 - the rule, and whose it is
+    book: Rulebook, draft: Draft, kind: str, act: Act, project: str, upstream: str
+) -> Rule:
     """Enter a rule of the person's, or approve the one that says the same."""
     known = book.same(rule_key(draft.trigger, draft.remedy), project, bound=False)
     if known is not None and (known.scope is Scope.USER or known.project == project):
         return approve(book, known.id, act)
-    rule = book.add(draft, kind=kind, origin=Origin.PERSON, project=project, at_us=act.at_us)
+    rule = book.add(
+        draft,
+        kind=kind,
+        origin=Origin.PERSON,
+        project=project,
+        at_us=act.at_us,
+        upstream=upstream,
+    )
     return book.count(rule, Mark.C, Reason.TAUGHT, _event("teach", act, once=True))
 
 

@@ -194,30 +194,33 @@ class Recorder:
         for segment in step.line.segments[:SEGMENTS_MAX]:
             if self.book.is_about(segment.program):
                 asked += probes(segment_values(segment))
-        return self.book.about(step.run.project, asked) if asked else []
+        return self.book.about(step.run.project, asked, step.run.origin) if asked else []
 
     def _weigh(self, rule: Rule, sight: Sight, step: _Step, *, is_plain: bool) -> None:
         run, session = step.run, step.session
         last = self.book.last_outcome(rule.id, run.project, run.worktree)
-        if not (step.recoveries and sight.trigger is Result.PASSED):
+        is_own = rule.belongs_to(run.project)  # else a clone's: hints want to know its outcome here
+        if is_own and not (step.recoveries and sight.trigger is Result.PASSED):
             for judgement in judge(rule, sight, last, session, step.signature):
                 if judgement.reason is Reason.PASSED and self._is_edited_since(last, step):
                     continue  # that the tree is another one now may be why it passed
                 rule = self.book.count(rule, judgement.mark, judgement.reason, step.event)
         outcome = next_outcome(last, sight, session, step.signature)
         if outcome is not None:
-            if sight.trigger is not None:
+            if is_own and sight.trigger is not None:
                 rule = self._note_trigger(rule, step, failed=outcome.failed)
             self.book.note_outcome(rule, outcome, step.event, run.worktree)
-        if sight.remedy is Result.PASSED and is_plain and not step.recoveries:
+        if is_own and sight.remedy is Result.PASSED and is_plain and not step.recoveries:
             self.book.count_use(rule)
 
     def _note_trigger(self, rule: Rule, step: _Step, *, failed: bool) -> Rule:
         """Keep the trigger's latest outcome anywhere, and how often it failed."""
         at_us = step.run.started_us
         latest = failed if at_us >= rule.outcome_us else rule.failed
+        is_home = step.run.project == rule.project
         return self.book.update(
             rule,
+            upstream=step.run.origin if is_home else rule.upstream,
             failures=rule.failures + failed,
             failed=latest,
             outcome_us=max(at_us, rule.outcome_us),
@@ -278,10 +281,17 @@ class Recorder:
     def _rule_for(self, draft: Draft, recovery: Recovery, step: _Step, fresh: set[str]) -> Rule:
         """Return the rule that says this, made or widened where need be."""
         project = recovery.failure.run.project
-        known = self.book.same(rule_key(draft.trigger, draft.remedy), project, bound=draft.bound)
+        upstream = _origin_of(project, recovery.failure.run, step.run)
+        core = rule_key(draft.trigger, draft.remedy)
+        known = self.book.same(core, project, bound=draft.bound, origin=upstream)
         if known is None:
             known = self.book.add(
-                draft, kind="ERR", origin=Origin.RECORDED, project=project, at_us=step.event.at_us
+                draft,
+                kind="ERR",
+                origin=Origin.RECORDED,
+                project=project,
+                at_us=step.event.at_us,
+                upstream=upstream,
             )
             fresh.add(known.id)
         elif known.scope is Scope.PROJECT and known.project != project:
@@ -342,11 +352,15 @@ class Recorder:
             if not prepares(rule.remedy, step.line):
                 self.book.close_hint(hint.row, "ignored")
             return False
+        is_own = rule.belongs_to(step.run.project)
         if step.failure is None and step.run.exit == 0:
             self.book.close_hint(hint.row, "followed")
-            self.book.count(rule, Mark.C, Reason.FOLLOWED, step.event)
+            if is_own:
+                self.book.count(rule, Mark.C, Reason.FOLLOWED, step.event)
             return True
         self.book.close_hint(hint.row, "failed")
+        if not is_own:
+            return True
         if step.failure is not None and step.failure.kind.value == rule.failure_kind:
             self.book.count(rule, Mark.D, Reason.FAILED_TOO, step.event)
         return True
@@ -382,6 +396,11 @@ class Recorder:
         known = self._lesson(draft, failure.run.project)
         if known is not None and known.verdict is Verdict.NONE:
             self.book.update(known, verdict=Verdict.GONE)
+
+
+def _origin_of(project: str, *runs: CommandRun) -> str:
+    """Return the origin of a project that these runs know; one read back from disk knows none."""
+    return next((run.origin for run in runs if run.project == project and run.origin), "")
 
 
 def _began_before(run: CommandRun, other: CommandRun) -> bool:

@@ -10,9 +10,9 @@ import msgspec
 from flightrec.rules import Origin, Remedy, Rule, Scope, Status, Trigger, Verdict
 
 COLUMNS = (
-    "id", "uid", "key", "status", "kind", "failure_kind", "program", "scope", "project", "seen_in",
-    "origin", "trigger", "remedy", "proven", "verdict", "flagged", "pardoned", "held_back",
-    "r", "c", "d", "used", "failures", "failed", "outcome_us", "created_us", "last_us",
+    "id", "uid", "key", "status", "kind", "failure_kind", "program", "scope", "project", "upstream",
+    "seen_in", "origin", "trigger", "remedy", "proven", "verdict", "flagged", "pardoned",
+    "held_back", "r", "c", "d", "used", "failures", "failed", "outcome_us", "created_us", "last_us",
     "promoted_us", "shared_us", "archived_us",
 )  # fmt: skip
 _USED = COLUMNS.index("used")
@@ -39,6 +39,7 @@ def to_row(rule: Rule) -> tuple[object, ...]:
         rule.program,
         rule.scope.value,
         rule.project,
+        rule.upstream,
         msgspec.json.encode(rule.seen_in).decode(),
         rule.origin.value,
         msgspec.json.encode(rule.trigger).decode(),

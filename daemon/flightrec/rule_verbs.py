@@ -55,7 +55,11 @@ class _ExportAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _act(cwd: str) -> Act:
-    return Act(time.time_ns() // 1000, find_place(cwd).project if cwd else "")
+    at_us = time.time_ns() // 1000
+    if not cwd:
+        return Act(at_us)
+    place = find_place(cwd)
+    return Act(at_us, place.project, origin=place.origin)
 
 
 def _deciding(decide: Callable[[Rulebook, str, Act], Rule]) -> Verb:

@@ -47,11 +47,15 @@ PROJECTS_KEPT = 16
 LOOKUPS_KEPT = 1024
 """Answers that are kept until a rule changes: people type the same few commands all day."""
 
+CLONES_MAX = 8
+"""Other clones of a repository whose rules are looked at."""
+
 RULES_AT_ONCE = 32
 """Rules about one command that are looked at, the best first: a bound, not a choice."""
 
 _OFFERED = """
-SELECT id, trigger, remedy, scope, project, origin, c, d - pardoned, failed, failures FROM rules
+SELECT id, trigger, remedy, scope, project, upstream, origin, c, d - pardoned, failed, failures
+FROM rules
 WHERE status IN ('active', 'promoted', 'shared') AND c > d - pardoned AND held_back = ''
   AND kind <> 'lesson'
 ORDER BY id
@@ -145,6 +149,7 @@ class Rulebook:
         self._connection = connection
         self.thresholds = thresholds
         self._known: set[int] | None = None
+        self._clones: dict[str, set[str]] | None = None
         self._found: dict[tuple[str, ...], list[Rule]] = {}
         self._changed: dict[str, Rule] = {}
         self._outcomes: dict[str, list[Outcome]] = {}
@@ -167,20 +172,28 @@ class Rulebook:
         marks = ", ".join("?" * len(statuses))
         return list(self._rules(f"WHERE status IN ({marks}) ORDER BY created_us, id", *statuses))
 
-    def about(self, project: str, probes: Iterable[str]) -> list[Rule]:
-        """Return the rules under these anchors that hold in this project, the best first."""
+    def about(self, project: str, probes: Iterable[str], origin: str = "") -> list[Rule]:
+        """Return the rules under these anchors that hold in this project, the best first.
+
+        With its ``origin`` also those that it is shown as a clone.
+        """
         known = self._known_anchors()
+        homes = (project, *self._others_with(origin, project))
         hits = tuple(
             anchor
             for probe in probes
-            for anchor in (probe, f"{project}\n{probe}")
+            for anchor in (probe, *(f"{home}\n{probe}" for home in homes))
             if hash(anchor) in known
         )
         if not hits:
             return []
         if hits not in self._found:
             self._found[hits] = self._under(hits)
-        return self._found[hits]
+        return [
+            rule
+            for rule in self._found[hits]
+            if rule.belongs_to(project) or rule.upstream == origin
+        ]
 
     def is_about(self, program: str) -> bool:
         """Whether any rule begins with this program, in whatever project: else none is about it."""
@@ -194,18 +207,24 @@ class Rulebook:
         order = f"ORDER BY c - d DESC, c DESC, id LIMIT {RULES_AT_ONCE}"
         return list(self._rules(f"WHERE {where} {order}", *hits))
 
-    def same(self, core: str, project: str, *, bound: bool) -> Rule | None:
+    def same(self, core: str, project: str, *, bound: bool, origin: str = "") -> Rule | None:
         """Return the rule with this trigger and remedy that is to count for this project.
 
         A rule of another project is returned too, so that it may be widened, unless what it says
-        is ``bound`` to the project.
+        is ``bound`` to the project. Not that of another clone with the same ``origin``, which is no
+        second project, and may only claim to be a clone.
         """
         if bound:
             return next(self._rules("WHERE key = ?", key_of(core, Scope.PROJECT, project)), None)
         found = list(
             self._rules("WHERE key >= ? AND key < ? ORDER BY created_us", core, core + "~")
         )
-        return min(found, key=lambda rule: _nearness(rule, project), default=None)
+        own = [
+            rule
+            for rule in found
+            if rule.belongs_to(project) or not origin or rule.upstream != origin
+        ]
+        return min(own, key=lambda rule: _nearness(rule, project), default=None)
 
     def last_outcome(self, rule_id: str, project: str, worktree: str) -> LastOutcome | None:
         """Return what became of the trigger in this worktree the last time."""
@@ -239,7 +258,7 @@ class Rulebook:
                     found.append(_outcome(remedy, row))
                 row = outcomes.fetchone()
             found.sort(key=lambda outcome: outcome.at_us)
-            scope, project, origin, c, d, failed, failures = rule[3:]
+            scope, project, upstream, origin, c, d, failed, failures = rule[3:]
             yield HintRule(
                 id=rule_id,
                 offered=True,
@@ -253,6 +272,7 @@ class Rulebook:
                 failed=bool(failed),
                 failures=failures,
                 outcomes=tuple(found),
+                upstream=upstream,
             )
 
     def why(self, rule_id: str, limit: int = 200) -> tuple[Witness, ...]:
@@ -266,7 +286,16 @@ class Rulebook:
 
     # -- rules ----------------------------------------------------------------------------------
 
-    def add(self, draft: Draft, *, kind: str, origin: Origin, project: str, at_us: int) -> Rule:
+    def add(  # noqa: PLR0913 - where it comes from
+        self,
+        draft: Draft,
+        *,
+        kind: str,
+        origin: Origin,
+        project: str,
+        at_us: int,
+        upstream: str = "",
+    ) -> Rule:
         """Enter a new rule without any evidence yet; ``kind`` is what its id begins with."""
         rule = Rule(
             id=self._new_id(kind, at_us),
@@ -276,6 +305,7 @@ class Rulebook:
             remedy=draft.remedy,
             scope=draft.scope,
             project=project,
+            upstream=upstream,
             origin=origin,
             proven=draft.proven,
             verdict=Verdict.NONE,
@@ -481,6 +511,8 @@ class Rulebook:
 
     def _save(self, rule: Rule) -> None:
         self._found.clear()
+        if self._clones is not None and rule.upstream:
+            self._clones.setdefault(rule.upstream, set()).add(rule.project)
         values = to_row(rule)
         self._connection.execute(SAVE, (*values, row_crc(values)))
 
@@ -509,6 +541,18 @@ class Rulebook:
                 self._known.add(hash(anchor))
                 self._known.add(hash(_program_of(anchor.rpartition("\n")[2])))
         return self._known
+
+    def _others_with(self, origin: str, project: str) -> list[str]:
+        """Return other projects with this origin that have rules."""
+        if not origin:
+            return []
+        if self._clones is None:
+            self._clones = {}
+            for upstream, home in self._connection.execute(
+                "SELECT DISTINCT upstream, project FROM rules WHERE upstream <> ''"
+            ):
+                self._clones.setdefault(upstream, set()).add(home)
+        return sorted(self._clones.get(origin, set()) - {project})[:CLONES_MAX]
 
     def _new_id(self, kind: str, at_us: int) -> str:
         """Return the next id of this kind and day (UTC); no id is given twice."""
@@ -597,6 +641,7 @@ def hint_rule(rule: Rule, outcomes: Iterable[Outcome] = ()) -> HintRule:
         failed=rule.failed,
         failures=rule.failures,
         outcomes=tuple(outcomes),
+        upstream=rule.upstream,
     )
 
 
@@ -644,7 +689,7 @@ def _restate(rule: Rule, status: Status) -> Rule:
 def _for_hints(rule: Rule) -> tuple[object, ...]:
     return (
         is_offered(rule), rule.remedy, rule.scope, rule.c, rule.d, rule.pardoned, rule.failed,
-        rule.failures,
+        rule.failures, rule.upstream,
     )  # fmt: skip
 
 

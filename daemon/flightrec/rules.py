@@ -106,6 +106,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
     ``r``, ``c``, ``d`` count evidence (``evidence.py``); ``used`` counts plain uses of the remedy.
     ``seen_in`` lists the projects in which it was confirmed, ``project`` being the first.
+    ``upstream`` is what clones of the project share (``Place.origin``): they are shown its rules,
+    and count nothing for them or against them.
     ``held_back`` says why it is never offered (a secret, a destructive remedy), and is empty where
     it may be. ``failures`` is how often the trigger failed, ``failed`` whether it did so the last
     time that it ran, anywhere, at ``outcome_us``. ``pardoned`` are the contradictions that the
@@ -119,6 +121,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     remedy: Remedy
     scope: Scope
     project: str
+    upstream: str = ""
     origin: Origin
     proven: bool
     verdict: Verdict
@@ -148,6 +151,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def kind(self) -> str:
         """The kind of recovery, such as ``replace`` or ``prerequisite``."""
         return self.remedy.kind
+
+    def belongs_to(self, project: str) -> bool:
+        """Whether what happens in a project is evidence for or against the rule."""
+        return self.scope is Scope.USER or self.project == project
 
     @property
     def failure_kind(self) -> str:
