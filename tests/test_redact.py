@@ -285,9 +285,9 @@ def test_a_weak_password_does_not_blank_the_words_of_its_session() -> None:
     redactor = Redactor()
     redactor.redact_command("PGPASSWORD=app psql -U app -h db", SESSION)
     redactor.redact_command("mysql -uroot -ptest shop", SESSION)
-    assert redactor.redact_text('role "app" does not exist in test', SESSION) == (
-        'role "app" does not exist in test'
-    )
+    redactor.redact_command("PGPASSWORD=postgres psql -h db", SESSION)
+    error = 'role "app" of postgres does not exist in test'
+    assert redactor.redact_text(error, SESSION) == error
 
 
 def test_a_secret_that_a_command_holds_twice_goes_twice() -> None:

@@ -14,9 +14,9 @@ from flightrec.lazy_pattern import lazy_pattern
 from flightrec.secret_values import MARK, is_example
 
 SESSIONS_MAX = 256
-SECRETS_MAX = 64
+SECRETS_MAX = 128
 CHARACTERS_MAX = 16 * 1024
-"""Of the secrets of one session, other forms not counted."""
+"""Of one session: secrets and their variants, and the characters of these, forms not counted."""
 
 _PIECE_MAX = 256
 _WHOLE_MIN = 12
@@ -103,7 +103,9 @@ def is_recognisable(secret: str) -> bool:
     """Tell whether a secret is no word that texts hold anyway."""
     if is_example(secret):
         return False
-    return len(secret) >= (8 if secret.isalpha() or secret.isdigit() else 6)
+    if secret.isalpha():  # "postgres" is a user, a database and a poor password
+        return len(secret) >= 12
+    return len(secret) >= (8 if secret.isdigit() else 6)
 
 
 def _forms(secret: str) -> frozenset[str]:
