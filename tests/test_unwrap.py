@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -112,6 +113,16 @@ def test_the_daemon_records_what_the_model_asked_for() -> None:
     assert asked is not None
     assert (asked.command, asked.truncated) == (b"git statsu", False)
     assert asked_for(starting(b"SNAPSHOT_FILE=x")) is None
+
+
+def test_a_tool_that_an_agent_starts_for_itself_is_no_command() -> None:
+    tool = starting(b"git ls-files", Source.SHIM)
+    by_claude = msgspec.structs.replace(tool, agent=b"claude")
+
+    assert asked_for(by_claude) is None
+    assert asked_for(msgspec.structs.replace(by_claude, parent=bytes(16))) is not None
+    assert asked_for(msgspec.structs.replace(tool, agent=b"mini")) is not None  # /bin/sh -c
+    assert asked_for(tool) is tool
 
 
 def test_what_a_person_types_is_never_unwrapped() -> None:

@@ -5,7 +5,7 @@ import msgspec
 from flightrec import shell_words
 from flightrec.config import Level
 from flightrec.ingest import to_text
-from flightrec.unwrap import unwrap
+from flightrec.unwrap import SHELL_AGENTS, unwrap
 from flightrec.wire import COMMAND_MAX, CommandFinished, CommandStarting, Source, TailSource
 
 OWN_PROGRAM = "flightrec"
@@ -19,6 +19,8 @@ def asked_for(starting: CommandStarting) -> CommandStarting | None:
 
     None for what an agent does of its own accord.
     """
+    if starting.source is Source.SHIM and starting.parent is None:
+        return None if to_text(starting.agent or b"") in SHELL_AGENTS else starting
     if starting.source not in _AGENT_DOORS:
         return starting
     line = to_text(starting.command)

@@ -31,6 +31,12 @@ OUTER_PREFIXES = (
 SILENT_LINES = frozenset(("env",))
 """Claude Code asks the login shell for its environment so."""
 
+SHELL_AGENTS = frozenset(
+    ("claude", "codex", "gemini", "qwen", "opencode", "pi", "cline", "cn", "droid", "vibe")
+)
+"""Agents that run a model's commands in a shell that we see, always: a tool that such an agent starts
+itself (``git ls-files`` for its own ends, hooks) was not asked for by a model."""
+
 _EVAL_MARKS = ("shell-snapshots/", "mistralai-vibe-login-shell-")
 """Paths in the lines of Claude Code and Vibe, whose command is the argument of an ``eval``."""
 
