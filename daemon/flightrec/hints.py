@@ -238,15 +238,7 @@ class HintIndex:
                 found = find_trigger(rule.trigger, rule.remedy, line, location)
                 if found is not None:
                     about[rule.id] = (rule, found)
-        own = {_says(rule) for rule, _ in about.values() if not _is_clones(rule, context)}
-        return sorted(
-            (
-                (rule, found)
-                for rule, found in about.values()
-                if not _is_clones(rule, context) or _says(rule) not in own
-            ),
-            key=_rank,
-        )
+        return sorted(_without_doubles(about.values(), context), key=_rank)
 
     # -- outcomes -------------------------------------------------------------------------------
 
@@ -326,6 +318,20 @@ class HintIndex:
 def _is_clones(rule: HintRule, context: HintContext) -> bool:
     """Whether the rule is another clone's."""
     return rule.scope is Scope.PROJECT and rule.project != context.project
+
+
+def _without_doubles(
+    about: Iterable[tuple[HintRule, Found]], context: HintContext
+) -> Iterable[tuple[HintRule, Found]]:
+    """Leave out rules of other clones that say what a rule of the place's own says."""
+    if not context.origin:
+        return about
+    own = {_says(rule) for rule, _ in about if not _is_clones(rule, context)}
+    return [
+        (rule, found)
+        for rule, found in about
+        if not _is_clones(rule, context) or _says(rule) not in own
+    ]
 
 
 def _says(rule: HintRule) -> tuple[Trigger, Remedy]:
