@@ -17,7 +17,7 @@ from flightrec.secret_programs import (
     Row,
     is_given,
     known_commands,
-    known_programs,
+    telling_programs,
     words_after,
 )
 from flightrec.secret_text import Finding, find_in_text
@@ -99,17 +99,24 @@ _SECRET_OPTION = lazy_pattern(
     r"(?i)(?:\A|[\s\"'(`])[-+/]{1,2}[\w.-]{0,40}?"
     r"(?:pass|pw|psk|pin|puk|secret|token|key|auth|cred|otp|jwt|pat|bearer|cookie|mnemonic"
     r"|code|login|user)"
-    r"|-(?:token|secret|key)\s|(?:set|change|reset|update|user)[-_:](?:[a-z]{1,20}[-_:])?pass"
+    r"|-(?:token|secret|key|value)\s|(?:set|change|reset|update|user)[-_:](?:[a-z]{1,20}[-_:])?pass"
 )
-_SHORT_OPTION = lazy_pattern(r"\s-[pPkKW]|\s-[uUa]\s?[\w.@-]{1,64}:")
+_SHORT_OPTION = lazy_pattern(
+    r"[\s\"'(`]-[pPkKW][ \t]{0,4}[\"']?(?=[^\s/]{0,80}[0-9])(?=[^\s/]{0,80}[A-Za-z])"
+    r"|\s-[uUa]\s?[\w.@-]{1,64}:"
+)
 
 
 def _may_hold(text: str) -> bool:
     """Tell whether a line is worth being taken apart."""
     if (":" in text and "@" in text) or _SECRET_OPTION.search(text) or _SHORT_OPTION.search(text):
         return True
-    tokens = _TOKENS.findall(text)
-    if not known_programs().keys().isdisjoint(tokens) or not VERBS.isdisjoint(tokens):
+    tokens = set(_TOKENS.findall(text))
+    if not VERBS.isdisjoint(tokens) or any(
+        wanted <= tokens
+        for name in telling_programs().keys() & tokens
+        for wanted in telling_programs()[name]
+    ):
         return True
     if "=" not in text and "<<<" not in text and SETTERS.isdisjoint(tokens):
         return False

@@ -72,6 +72,19 @@ def _row(subcommand: str, places: str) -> Row:
     return Row(tuple(subcommand.split()), options, tuple(others))
 
 
+@functools.cache
+def telling_programs() -> dict[str, list[frozenset[str]]]:
+    """Return for each program the subcommands with which it may be given a secret."""
+    return {
+        name: [frozenset(row.subcommand) for row in rows if _tells(row)]
+        for name, rows in known_programs().items()
+    }
+
+
+def _tells(row: Row) -> bool:
+    return bool(row.places) or not SILENT.issuperset(row.options.values())
+
+
 _TRACES = frozenset(["+", "++", "+++", "$", "%", ">>>"])
 """What a shell prints before a command: a prompt, the trace of ``set -x``."""
 

@@ -486,7 +486,7 @@ PROGRAMS: Final = (
     Program("travis", "login", "-g"),
     Program("gitlab-runner", "register", "-r -t"),
     Program("jenkins-cli jenkins-cli.jar", "", "-auth:"),
-    Program("npm pnpm yarn", "", "--otp --auth! --auth-type!"),
+    Program("npm pnpm yarn", "", "--auth! --auth-type!"),
     Program("twine", "upload", "-p"),
     Program("poetry uv flit hatch", "publish", "-p -t -a"),
     Program("poetry", "config", "2? 3"),
