@@ -1,6 +1,5 @@
 """Text that a terminal only prints, and remedies that are never offered."""
 
-import time
 import unicodedata
 
 import pyte
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 
 from flightrec.dangers import Harm, danger_in
 from flightrec.harmless import columns, is_harmless, make_harmless, why_held_back
+from growth import assert_linear
 
 HOSTILE = [
     "\x1b]0;title\x07",
@@ -289,13 +289,8 @@ def test_any_text_gets_an_answer(text: str) -> None:
     ],
 )
 def test_looking_for_dangers_takes_time_linear_in_the_line(make) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001 - a lambda
-    def took(n: int) -> float:
-        text = make(n)
+    def look(n: int) -> None:
         danger_in.cache_clear()
-        start = time.thread_time()
-        danger_in(text)
-        return time.thread_time() - start
+        danger_in(make(n))
 
-    took(10)
-    small = max(min(took(50) for _ in range(5)), 0.001)
-    assert min(took(400) for _ in range(5)) < 8 * small * 4
+    assert_linear(look, 50, 400)

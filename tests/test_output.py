@@ -1,10 +1,9 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flightrec.output import clean_output
+from growth import assert_linear
 
 
 def test_plain_text_stays_as_it_is() -> None:
@@ -62,13 +61,4 @@ def test_nothing_that_moves_a_cursor_is_left_and_a_second_time_changes_nothing(t
 
 @pytest.mark.parametrize("piece", ["\x1b", "\x1b]", "\x1b[1m", "\r", " \r", "a\b", "\x1b[7m%"])
 def test_cleaning_takes_time_in_proportion_to_the_text(piece: str) -> None:
-    def seconds(size: int) -> float:
-        text = piece * (size // len(piece))
-        times = []
-        for _ in range(3):
-            began = time.process_time()
-            clean_output(text)
-            times.append(time.process_time() - began)
-        return min(times)
-
-    assert seconds(64_000) < 8 * 3 * max(seconds(8_000), 0.0005)
+    assert_linear(lambda size: clean_output(piece * (size // len(piece))), 8_000, 64_000)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +23,7 @@ from flightrec.pairing import (
 from flightrec.redact import Redactor
 from flightrec.shell_words import parse
 from flightrec.wire import Source, TailSource
+from growth import assert_linear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -377,16 +377,9 @@ def test_no_text_stops_the_pairing(command: str, tail: str, fix: str, status: in
 
 @pytest.mark.parametrize("make", [lambda n: "a " * n, lambda n: "-x" * n, lambda n: "'" * n])
 def test_hostile_commands_take_linear_time(make: object) -> None:
-    def seconds(size: int) -> float:
+    def learn(size: int) -> None:
         text = make(size)  # type: ignore[operator] - a function of a size
         failed = Typed(f"gti {text}"[:16000], 127, NOT_FOUND.format("gti"))
-        session = [tuple(failed), (f"git {text}"[:16000],)]
-        before = time.perf_counter()
-        play(session)
-        return time.perf_counter() - before
+        play([tuple(failed), (f"git {text}"[:16000],)])
 
-    seconds(100)
-    small = min(seconds(1000) for _ in range(3))
-    large = min(seconds(8000) for _ in range(3))
-
-    assert large < 8 * 3 * max(small, 0.002)
+    assert_linear(learn, 1000, 8000)
