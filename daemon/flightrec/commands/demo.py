@@ -33,6 +33,10 @@ STORIES = (("git", "gti", "status"), ("ls", "sl", "-l"))
 """Program, how it is mistyped, arguments: the first one that can be told on this machine is."""
 
 PATIENCE_S = 30.0
+"""For one step of the story to come true."""
+
+COMMAND_LIMIT_S = 60.0
+"""For one of our own commands, on a machine that is busy with other things."""
 
 KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "USER", "LOGNAME", "TZ", "VIRTUAL_ENV")
 """All that the demonstration's shells get of the person's environment."""
@@ -108,7 +112,7 @@ class _Demo:
             env=self._environment,
             capture_output=True,
             text=True,
-            timeout=PATIENCE_S,
+            timeout=COMMAND_LIMIT_S,
             check=False,
         )
         if done.returncode != 0:
