@@ -18,7 +18,8 @@
 _flightrec_wanted=
 if [[ -n ${FLIGHTREC_SESSION-} && -z ${FLIGHTREC_INSIDE-}${FLIGHTREC_OFF-} &&
       ${FLIGHTREC_DOOR-} != "$$" && ${FLIGHTREC_DOOR-} != "$PPID" &&
-      ${FLIGHTREC_ROOT-} != "$$" && -x ${FLIGHTREC_HELPER-} ]]; then
+      ${FLIGHTREC_ROOT-} != "$$" && -x ${FLIGHTREC_HELPER-} &&
+      ( -z ${FLIGHTREC_SILENT-} || ! -e /proc/${FLIGHTREC_SILENT-} ) ]]; then
   _flightrec_wanted=1
 fi
 
@@ -67,7 +68,8 @@ if [[ $_flightrec_wanted && -n ${BASH_EXECUTION_STRING-} ]] && builtin shopt -q 
         '{ _flightrec_report "$?" "$BASH_COMMAND" "${PIPESTATUS[@]}"; } 2>/dev/null' EXIT
       ;;
     3) builtin unset -v FLIGHTREC_PARENT ;; # an agent's own shell around the model's
-    *) builtin export FLIGHTREC_OFF=1 ;;    # an agent's own work, or private
+    4) builtin unset -v FLIGHTREC_PARENT; builtin export FLIGHTREC_SILENT=$$ ;; # an agent's own work
+    *) builtin export FLIGHTREC_OFF=1 ;;    # private
   esac
 fi
 

@@ -1,6 +1,7 @@
 #include "agent.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,10 +48,17 @@ int agent_parse_id(const char *text, uint8_t id[WIRE_ID_SIZE])
     return 0;
 }
 
+static bool is_silent(void)
+{
+    const char *pid = getenv(AGENT_SILENT);
+
+    return pid != NULL && strtol(pid, NULL, 10) > 0 && kill((pid_t)strtol(pid, NULL, 10), 0) == 0;
+}
+
 bool agent_find(struct agent *agent)
 {
     *agent = (struct agent){.name = getenv(AGENT_NAME), .shims = getenv(AGENT_SHIMS)};
-    if (is_set(AGENT_OFF) || agent_parse_id(getenv(AGENT_SESSION), agent->session) < 0)
+    if (is_set(AGENT_OFF) || is_silent() || agent_parse_id(getenv(AGENT_SESSION), agent->session) < 0)
         return false;
     if (agent->name == NULL)
         agent->name = "";
@@ -77,6 +85,14 @@ static long depth(void)
 const char *agent_search_path(void)
 {
     return depth() < AGENT_DEPTH_MAX ? getenv("PATH") : NULL;
+}
+
+char *agent_silent_assignment(void)
+{
+    static char assignment[sizeof AGENT_SILENT + 24];
+
+    snprintf(assignment, sizeof assignment, AGENT_SILENT "=%ld", (long)getpid());
+    return assignment;
 }
 
 char *agent_depth_assignment(void)

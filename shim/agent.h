@@ -18,6 +18,10 @@
 #define AGENT_ROOT "FLIGHTREC_ROOT"         /* pid of the agent itself, which is no command */
 #define AGENT_OFF "FLIGHTREC_OFF"           /* nothing below is recorded */
 
+/* Pid of a shell that does an agent's own work: nothing below it is recorded while it is there. An
+ * agent's snapshot of that shell's environment must not switch off the shells that it is put into. */
+#define AGENT_SILENT "FLIGHTREC_SILENT"
+
 #define AGENT_INSIDE "FLIGHTREC_INSIDE" /* a shell around us is recorded: only its parts are wanted */
 #define AGENT_PARENT "FLIGHTREC_PARENT" /* the run of which our programs are parts */
 #define AGENT_PARTS "FLIGHTREC_PARTS"   /* the file that takes what our programs tell */
@@ -46,6 +50,9 @@ bool agent_is_root(void);
  * would go on for ever. */
 enum { AGENT_DEPTH_MAX = 40 };
 const char *agent_search_path(void);
+
+/* "FLIGHTREC_SILENT=PID", ours. */
+char *agent_silent_assignment(void);
 
 /* "FLIGHTREC_DEPTH=N" for what runs below us. */
 char *agent_depth_assignment(void);

@@ -111,7 +111,9 @@ int report_main(int argc, char **argv)
         return REPORT_SILENT;
     line = sh_judge(request.command);
     if (line != SH_COMMAND)
-        return line == SH_OUTER ? REPORT_OUTER : REPORT_SILENT;
+        return line == SH_OUTER    ? REPORT_OUTER
+               : line == SH_SILENT ? REPORT_SILENT
+                                   : REPORT_PRIVATE;
     struct report_command command = {
         .source = SOURCE_ENV,
         .shell = request.shell,

@@ -11,7 +11,7 @@
  *
  * Without --exit, the command is about to run: a hint for it goes to standard error, and the status
  * says what the command is. */
-enum { REPORT_RECORDED = 0, REPORT_OUTER = 3, REPORT_SILENT = 4 };
+enum { REPORT_RECORDED = 0, REPORT_OUTER = 3, REPORT_SILENT = 4, REPORT_PRIVATE = 5 };
 int report_main(int argc, char **argv);
 
 #endif

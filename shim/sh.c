@@ -124,9 +124,9 @@ enum sh_line sh_judge(const char *text)
 
     if (begins_with_one_of(first, OUTER_PREFIXES))
         return SH_OUTER;
-    if (text[0] == ' ' || strcmp(first, "env") == 0 || begins_with_one_of(first, SILENT_PREFIXES))
+    if (strcmp(first, "env") == 0 || begins_with_one_of(first, SILENT_PREFIXES))
         return SH_SILENT;
-    return SH_COMMAND;
+    return text[0] == ' ' ? SH_PRIVATE : SH_COMMAND;
 }
 
 /* ---- the shell ---- */
@@ -321,6 +321,8 @@ static _Noreturn void stand_in(struct shell *shell)
     case SH_OUTER:
         become_with(shell, door_assignment(), false);
     case SH_SILENT:
+        become_with(shell, agent_silent_assignment(), false);
+    case SH_PRIVATE:
         become_with(shell, OFF, true);
     case SH_COMMAND:
         break;

@@ -14,8 +14,9 @@ bool sh_is_shell(const char *name);
 /* What a line that an agent gave a shell is to us. */
 enum sh_line {
     SH_COMMAND,
-    SH_OUTER,  /* an agent's own shell, which starts the model's */
-    SH_SILENT, /* nothing in there is a command: an agent's own work, or private */
+    SH_OUTER,   /* an agent's own shell, which starts the model's */
+    SH_SILENT,  /* an agent's own work */
+    SH_PRIVATE, /* it leaves no trace, nor does what it starts */
 };
 enum sh_line sh_judge(const char *line);
 

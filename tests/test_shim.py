@@ -486,6 +486,22 @@ def test_an_agent_s_own_shell_is_stepped_through_and_its_probes_are_silent(stand
         assert stand.runs([shell, "-lc", probe]) == []
 
 
+@pytest.mark.parametrize("shell", ["/bin/bash", "bash", "/bin/zsh", "zsh"])
+@pytest.mark.parametrize("options", ["-c", "-lc"])
+def test_an_agent_s_snapshot_of_a_probe_silences_no_command(
+    stand: Stand, shell: str, options: str
+) -> None:
+    """Codex writes down a login shell's environment, and puts it into every shell of a command."""
+    probe = "SNAPSHOT_FILE=x; export -p >snapshot"
+    command = "__CODEX_SNAPSHOT_X=1; . ./snapshot; exec SHELL -c 'git statsu'"
+    path = f"/bin/{Path(shell).name}"
+
+    assert stand.runs([shell, options, probe]) == []
+
+    runs = stand.runs([path, "-c", command.replace("SHELL", path)])
+    assert only_command(runs).pair == ("git statsu", 1)
+
+
 @pytest.mark.parametrize("prefix", SILENT_PREFIXES)
 def test_the_helper_knows_the_probes_that_the_daemon_knows(stand: Stand, prefix: str) -> None:
     assert stand.runs(["sh", "-c", f"{prefix}x\ngit --version"]) == []

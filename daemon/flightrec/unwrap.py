@@ -34,8 +34,10 @@ SILENT_LINES = frozenset(("env",))
 SHELL_AGENTS = frozenset(
     ("claude", "codex", "gemini", "qwen", "opencode", "pi", "cline", "cn", "droid", "vibe")
 )
-"""Agents that run a model's commands in a shell that we see, always: a tool that such an agent starts
-itself (``git ls-files`` for its own ends, hooks) was not asked for by a model."""
+"""Agents that always run a model's commands in a shell that we see.
+
+What such an agent starts without one, ``git ls-files`` for its own ends, no model asked for.
+"""
 
 _EVAL_MARKS = ("shell-snapshots/", "mistralai-vibe-login-shell-")
 """Paths in the lines of Claude Code and Vibe, whose command is the argument of an ``eval``."""

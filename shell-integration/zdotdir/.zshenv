@@ -15,6 +15,7 @@
 if [[ -n ${ZSH_EXECUTION_STRING-} && -n ${FLIGHTREC_SESSION-} &&
       -z ${FLIGHTREC_INSIDE-}${FLIGHTREC_OFF-} && ${FLIGHTREC_DOOR-} != $$ &&
       ${FLIGHTREC_DOOR-} != $PPID && ${FLIGHTREC_ROOT-} != $$ && -x ${FLIGHTREC_HELPER-} &&
+      ( -z ${FLIGHTREC_SILENT-} || ! -e /proc/${FLIGHTREC_SILENT-} ) &&
       $_flightrec_flags != *[xv]* ]]; then
   () {
     builtin emulate -L zsh
