@@ -122,7 +122,7 @@ def test_killed_daemons_lose_nothing_that_was_acknowledged(home: Path) -> None:
 
 
 def test_killed_writers_lose_nothing_and_store_nothing_twice(home: Path) -> None:
-    kill_writers_under_load(home, 6)
+    kill_writers_under_load(home, 4)
 
 
 @pytest.mark.full
@@ -139,9 +139,9 @@ def test_killed_writers_lose_nothing_in_many_rounds(home: Path) -> None:
 def test_a_writer_that_dies_around_its_commit_loses_nothing(home: Path, place: str) -> None:
     """Before, in and after the transaction; every writer of this daemon dies there."""
     with DaemonProcess(home, env={"FLIGHTREC_FAIL": place}) as daemon, daemon.relay() as relay:
-        for n in range(8):
+        for n in range(5):
             relay.wait_for_commit(relay.type(f"echo {n}"))
-        assert daemon.commands() == [f"echo {n}" for n in range(8)]
+        assert daemon.commands() == [f"echo {n}" for n in range(5)]
 
 
 def test_a_command_that_no_writer_survives_is_given_up(home: Path) -> None:
