@@ -1,6 +1,6 @@
 """Settings: what is not said has a default, what is wrong is named in one line."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from daemon_process import DaemonProcess, flightrec, wait_until
 from fake_relay import finished
+from flightrec import hint_desk
 from flightrec.config import (
     Ignore,
     IgnoreFilter,
     Level,
+    Redaction,
     Settings,
     load_settings,
     parse_settings,
@@ -58,6 +60,8 @@ MISTAKES = [
     ("[rules]\npromote_recurrences = 0", "rules.promote_recurrences: Expected `int` >= 1"),
     ("[ignore]\ncommands = ['ok', 2]", "ignore.commands[1]: Expected `str`, got `int`"),
     ("[redaction]\ndeny = ['(']", "redaction.deny: '(' is no regular expression: missing )"),
+    ("[redaction]\ndeny = ['.*a.*b']", "redaction.deny: '.*a.*b' could be slow: two repeats may"),
+    ("[redaction]\nallow = ['x*']", "redaction.allow: 'x*' would match everywhere"),
     ("[daemon]\nidle_exit_minutes = 'soon'", "daemon.idle_exit_minutes: Expected `float`"),
     ("[retention]\nmegabytes = 1", "retention.megabytes: Expected `int` >= 10"),
     ("no toml", "is no TOML: "),
@@ -195,3 +199,16 @@ def test_settings_are_followed_by_the_writer_too(
         daemon.ask("reload")
         relay.wait_for_commit(relay.type("git commit -m two"))
         assert daemon.commands() == ["git commit -m one", "git"]
+
+
+def test_hints_follow_the_persons_own_patterns_and_keep_what_sessions_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A redactor remembers the secrets of running sessions: it is replaced only where it must."""
+    made: list[tuple[Sequence[str], ...]] = []
+    monkeypatch.setattr(hint_desk, "Redactor", lambda *patterns: made.append(patterns))
+    desk = hint_desk.HintDesk()
+    own = Settings(redaction=Redaction(allow=("corp-0",), deny=("corp-[0-9]+",)))
+    for settings in (Settings(), own, own):
+        desk.use(settings)
+    assert made == [(), (("corp-0",), ("corp-[0-9]+",))]

@@ -93,7 +93,7 @@ class Front:
     def use(self, settings: Settings) -> None:
         """Follow these settings from now on."""
         self._settings = settings
-        self.desk.use(settings.hints)
+        self.desk.use(settings)
         self._ignore = IgnoreFilter(settings.ignore, self._home)
 
     def handle(self, message: AnyMessage, peer: Peer) -> None:

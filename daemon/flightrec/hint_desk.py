@@ -19,7 +19,7 @@ import msgspec
 
 from flightrec import shell_words
 from flightrec.classify import classify
-from flightrec.config import Hints
+from flightrec.config import Redaction, Settings
 from flightrec.hints import REPEAT_AFTER_US, Hint, HintContext, HintIndex, HintRule
 from flightrec.ingest import ingest, to_text
 from flightrec.places import Place, Places, existing_folder, find_place, working_folder
@@ -146,13 +146,18 @@ class HintDesk:
         self._index = HintIndex()
         self._finder = PlaceFinder()
         self._places = Places()
+        self._redaction = Redaction()
         self._redactor = Redactor()
         self._is_empty = True
 
-    def use(self, settings: Hints) -> None:
+    def use(self, settings: Settings) -> None:
         """Follow these settings from now on."""
-        self._repeat_after_us = int(settings.repeat_after_minutes * 60_000_000)
+        self._repeat_after_us = int(settings.hints.repeat_after_minutes * 60_000_000)
         self._index.repeat_after_us = self._repeat_after_us
+        if settings.redaction != self._redaction:
+            # Only then: a redactor remembers the secrets of running sessions.
+            self._redaction = settings.redaction
+            self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
 
     def take(self, rules: Sequence[HintRule]) -> None:
         """Take in rules that changed."""
