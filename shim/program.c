@@ -141,6 +141,11 @@ void program_path_without(char *out, const char *path, const char *ours)
     *at = '\0';
 }
 
+char *program_own_name(struct program *program, char *given, const char *called_as)
+{
+    return strchr(given, '/') != NULL && strcmp(given, called_as) == 0 ? program->path : given;
+}
+
 const char *program_called_as(char *const argv[])
 {
     uintptr_t path = (uintptr_t)getauxval(AT_EXECFN);

@@ -34,6 +34,10 @@ const char *program_base(const char *path);
 /* Copy PATH without the folder `ours` into `out`, which has room for all of it. */
 void program_path_without(char *out, const char *path, const char *ours);
 
+/* The name that the program is to have for itself: what we were given, but where that is the path by
+ * which we were found, the path of the program. It stands in its messages, and it finds itself by it. */
+char *program_own_name(struct program *, char *given, const char *called_as);
+
 /* The path by which the kernel was asked to execute us. argv[0] may say anything. */
 const char *program_called_as(char *const argv[]);
 

@@ -197,7 +197,8 @@ static enum wire_verdict await_answer(void)
     enum wire_verdict verdict;
 
     if (report.way == WAY_FIFO)
-        return sandbox_wait(&report.paths, report.starting.run, report.reply);
+        return sandbox_wait(&report.paths, report.starting.run, report.link.ask_limit_us,
+                            report.reply);
     verdict = link_wait(&report.link, report.starting.run, PHASE_START, report.reply);
     if (report.link.breaker_until_us != breaker_us)
         open_breaker();

@@ -98,12 +98,12 @@ static enum wire_verdict take_answer(const struct sandbox_slot *slot, char *text
 }
 
 enum wire_verdict sandbox_wait(const struct paths *paths, const uint8_t run[WIRE_ID_SIZE],
-                               char text[WIRE_REPLY_MAX + 1])
+                               int64_t limit_us, char text[WIRE_REPLY_MAX + 1])
 {
     const struct timespec pause = {0, LOOK_EVERY_NS};
     const struct sandbox_answers *answers = map_answers(paths->hint_file);
     const struct sandbox_slot *slot = NULL;
-    int64_t deadline_us = clock_mono_us() + SANDBOX_WAIT_US;
+    int64_t deadline_us = clock_mono_us() + limit_us;
 
     text[0] = '\0';
     if (answers == NULL)

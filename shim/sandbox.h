@@ -14,7 +14,6 @@ enum {
     SANDBOX_FRAME_MAX = 4096, /* PIPE_BUF: what one write puts there stays in one piece */
     SANDBOX_SLOTS = 64,
     SANDBOX_TEXT_MAX = 1000,
-    SANDBOX_WAIT_US = 20 * 1000,
 };
 
 /* The file of answers: each goes to the next slot, its run id last. */
@@ -36,8 +35,8 @@ bool sandbox_is_around(const struct paths *);
  * behind with what others wrote. */
 bool sandbox_write(const struct paths *, const uint8_t *frame, size_t size);
 
-/* Wait for the answer to this run's first message, SANDBOX_WAIT_US at most. `text` gets a hint. */
+/* Wait for the answer to this run's first message, but not for ever. `text` gets a hint. */
 enum wire_verdict sandbox_wait(const struct paths *, const uint8_t run[WIRE_ID_SIZE],
-                               char text[WIRE_REPLY_MAX + 1]);
+                               int64_t limit_us, char text[WIRE_REPLY_MAX + 1]);
 
 #endif

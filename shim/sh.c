@@ -332,17 +332,14 @@ static _Noreturn void stand_in(struct shell *shell)
 
 /* ---- which shell ---- */
 
-/* The person's SHELL where we were called by that name; its own name for itself is in many messages. */
-static int find_for_wrapper(struct shell *shell, const char *called_as)
+/* The person's SHELL where we were called by that name. */
+static int find_for_wrapper(struct shell *shell)
 {
     const char *persons = getenv(AGENT_SHELL);
 
-    if (persons == NULL || strcmp(program_base(persons), shell->name) != 0 ||
-        program_take(&shell->program, persons) < 0)
+    if (persons == NULL || strcmp(program_base(persons), shell->name) != 0)
         return -1;
-    if (strcmp(shell->argv[0], called_as) == 0)
-        shell->argv[0] = shell->program.path;
-    return 0;
+    return program_take(&shell->program, persons);
 }
 
 static bool is_in(const char *folder, const char *path)
@@ -370,9 +367,10 @@ int sh_main_as_shell(char **argv)
 
     shell.name = program_base(called_as);
     shell.argv = argv;
-    if ((is_in(getenv(AGENT_SHIMS), called_as) || find_for_wrapper(&shell, called_as) < 0) &&
+    if ((is_in(getenv(AGENT_SHIMS), called_as) || find_for_wrapper(&shell) < 0) &&
         find_on_path(&shell) < 0)
         return complain(shell.name);
+    argv[0] = program_own_name(&shell.program, argv[0], called_as);
     stand_in(&shell);
 }
 

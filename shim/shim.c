@@ -182,11 +182,13 @@ int shim_main_as_program(char **argv)
 {
     static struct tool tool;
     struct agent agent;
+    const char *called_as = program_called_as(argv);
 
-    tool.name = program_base(program_called_as(argv));
+    tool.name = program_base(called_as);
     tool.argv = argv;
     if (program_find(&tool.program, tool.name, agent_search_path(), getenv(AGENT_SHIMS)) < 0)
         return complain(tool.name);
+    argv[0] = program_own_name(&tool.program, argv[0], called_as);
     if (agent_is_root())
         become_agent(&tool);
     if (!agent_find(&agent) || !is_worth_recording(&tool))

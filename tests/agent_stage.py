@@ -82,6 +82,7 @@ def open_stage(home: Path, **variables: str) -> Iterator[Stage]:
     names = shimmed_programs()
     with open_session(find_paths(), "stage", names, plain["PATH"], command) as session:
         environment = session_environment(plain, session)
+        environment["FLIGHTREC_PATIENCE_MS"] = "2000"  # a busy machine is no dead daemon
         environment["FLIGHTREC_COMMAND"] = "/nonexistent/flightrec"  # no daemon beside the test's
         yield Stage(folder, plain, environment, session)
 

@@ -5,6 +5,7 @@ daemon. In continuous integration this is never skipped.
 """
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -23,7 +24,8 @@ SCRIPT = (
     Say("done"),
 )
 
-AGAIN = (Run("git statsu"), Run("git --version"), Say("done"))
+AGAIN = (Run("git statsu"), Run("git statsu"), Say("done"))
+"""Twice, since on a very busy machine the first hint may come too late to be shown."""
 
 RECORDER = [*FLIGHTREC, "run", "--"]
 
@@ -68,7 +70,7 @@ def test_pi_is_recorded_learned_from_and_warned(pi: Pi, project: Path) -> None:
         (SCRIPT[2].command, 5),  # type: ignore[union-attr] # a command
         (SCRIPT[3].command, 0),  # type: ignore[union-attr] # a command
         ("git statsu", 1),
-        ("git --version", 0),
+        ("git statsu", 1),
     ]
     assert {run[2] for run in runs} == {str(project)}
     assert {run[4] for run in runs} == {"pi"}
@@ -78,8 +80,12 @@ def test_pi_is_recorded_learned_from_and_warned(pi: Pi, project: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith("flightrec: 4 runs, ")
     assert "1 new rule" in done.stderr
 
-    hint, rest = second.tool_results()[0].split("\n", 1)
-    assert hint.startswith(
-        "flightrec: previously failed here (1×: unknown subcommand); try: git status"
+    told = "".join(second.tool_results())
+    assert re.search(
+        r"^flightrec: previously failed here \([12]×: unknown subcommand\); try: git status",
+        told,
+        re.MULTILINE,
     )
-    assert rest == plain.tool_results()[0]
+    assert told.count("flightrec") == 1
+    rest = re.sub(r"flightrec: .*\n", "", told)
+    assert rest == 2 * plain.tool_results()[0]

@@ -410,7 +410,10 @@ def test_the_person_s_settings_add_and_remove_stand_ins(
 LEARN = (
     "import subprocess as s; [s.run(['/bin/bash', '-c', t]) for t in ('gti log -1', 'git log -1')]"
 )
-FAIL_AGAIN = "import subprocess as s; s.run([*{before}, 'bash', '-c', 'gti log -1'])"
+FAIL_AGAIN = (
+    "import subprocess as s; [s.run([*{before}, 'bash', '-c', 'gti log -1']) for _ in '12']"
+)
+"""Twice, since on a very busy machine the first hint may come too late to be shown."""
 
 
 @pytest.mark.parametrize("sandboxed", [False, True], ids=["socket", "sandbox"])
@@ -418,6 +421,7 @@ def test_what_one_session_learned_is_hinted_in_the_next(home: Path, *, sandboxed
     """Also where sockets are forbidden: by the FIFO, and back by a file."""
     before = [sys.executable, str(NO_SOCKETS)] if sandboxed else []
     environment = {"HOME": str(home), "PATH": PLAIN_PATH, "SHELL": "/bin/bash"}
+    environment["FLIGHTREC_PATIENCE_MS"] = "2000"  # a busy machine is no dead daemon
     subprocess.run(["git", "init", "-q", home], check=True)
     commit = ["-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"]
     subprocess.run(["git", "-C", home, *commit], check=True)
@@ -429,9 +433,9 @@ def test_what_one_session_learned_is_hinted_in_the_next(home: Path, *, sandboxed
         stored = session_of(daemon, "python3")
 
     assert b"1 new rule" in first.stderr
-    hint = b"flightrec: previously failed here (1\xc3\x97: command not found); try: git log -1\n"
-    assert second.stderr.startswith(hint)
-    assert stored == [("gti log -1", 127)]
+    hint = r"flightrec: previously failed here \([12]×: command not found\); try: git log -1\n"
+    assert len(re.findall(hint, second.stderr.decode())) == 1
+    assert stored == [("gti log -1", 127)] * 2
 
 
 # --- when there is nothing to record with --------------------------------------------------------

@@ -7,6 +7,7 @@ and by the full path (the re-execution in ``BASH_ENV`` and ``.zshenv``).
 import contextlib
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -227,6 +228,28 @@ def test_a_tool_that_is_started_without_a_shell_is_as_a_plain_one(
     stage: Stage, words: list[str]
 ) -> None:
     assert_same(stage, words, b"statsu\n--version\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bash", "-c", "echo $0 $BASH; nosuchprogram"],
+        ["zsh", "-c", "echo $0; nosuchprogram"],
+        ["python3", "-c", "import sys; print(sys.executable, sys.orig_argv[0])"],
+        ["git", "statsu"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_program_that_was_looked_up_on_path_has_its_own_name(
+    stage: Stage, words: list[str]
+) -> None:
+    """Agents look for bash once, and start it by the path that they found."""
+    plain, recorded = (
+        stage.run([shutil.which(words[0], path=environment["PATH"]) or "", *words[1:]], environment)
+        for environment in (stage.plain, stage.recorded)
+    )
+
+    assert recorded == plain
 
 
 @pytest.mark.parametrize("shell", [["bash"], ["/bin/bash"], ["bash", "-s", "one"], ["zsh"], ["sh"]])

@@ -92,6 +92,7 @@ class Pi:
             "PI_OFFLINE": "1",
             "PI_SKIP_VERSION_CHECK": "1",
             "PI_TELEMETRY": "0",
+            "FLIGHTREC_PATIENCE_MS": "2000",  # a busy machine is no dead daemon
         }
 
     def run(
