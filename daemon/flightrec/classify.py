@@ -237,7 +237,10 @@ def _cause_in_words(run: CommandRun, part: Invocation, index: int, output: Faile
             option = wording.kind is K.UNKNOWN_OPTION
             named = tuple(_as_option(n, part) for n in names) if option else names
             return _Cause(index, wording.kind, named, wording.domain, message)
-    return _Cause(index, _kind_without_words(run, part), (), "", output.error_line())
+    kind = _kind_without_words(run, part)
+    if kind is K.OTHER and output.lists_options():
+        kind = K.USAGE
+    return _Cause(index, kind, (), "", output.error_line())
 
 
 def _kind_without_words(run: CommandRun, part: Invocation) -> FailureKind:

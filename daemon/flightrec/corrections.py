@@ -125,6 +125,8 @@ def option_corrected(attempt: Attempt) -> bool:
         return False
     named = set(attempt.failure.named)
     wrong = [w for w in change.removed if _is_named_option(w, named)]
+    if change.added == ("--",) and not change.removed:
+        return True  # what looked like an option is none
     if not wrong:
         if any(_is_option_slip(w, a) for w in change.removed for a in change.added):
             return True

@@ -11,6 +11,8 @@ LINE_MAX = 500
 """Code points of a line that are looked at."""
 
 _OCCURRENCES_MAX = 6
+_OPTION_LINE = re.compile(r"(?m)^ {1,8}-{1,2}\w[\w-]*(?:,| |=|$)")
+_OPTION_LINES_MIN = 4
 _ERROR_LINE = re.compile(r"(?i)\b(?:error|fatal|failed|cannot|invalid|unknown|denied|not found)\b")
 
 
@@ -64,6 +66,10 @@ class FailedOutput:
             start = max(start, position - LINE_MAX)
             yield self.text[start : end if 0 <= end < start + 2 * LINE_MAX else start + LINE_MAX]
             position = start
+
+    def lists_options(self) -> bool:
+        """Whether this is a tool's list of its options, which is an answer to a wrong call."""
+        return len(_OPTION_LINE.findall(self.text[-4096:])) >= _OPTION_LINES_MIN
 
     def error_line(self) -> str:
         """Return the line that most looks like the error, for signatures of unknown kinds."""

@@ -32,7 +32,8 @@ def spelled_out(attempt: Attempt) -> bool:
         return False
     if later.asks_information:
         return attempt.failed.asks_information and stands_in(text, attempt.prose)
-    if (attempt.failed.operands or not attempt.same_tool) and not attempt.kept_things:
+    about = any(word.startswith(attempt.failed.operands) for word in later.words)
+    if (attempt.failed.operands or not attempt.same_tool) and not about:
         return False  # what is to be done first
     return len(later.words) > 1 and stands_in(text, attempt.prose)
 

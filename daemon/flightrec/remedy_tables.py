@@ -252,7 +252,7 @@ _START = (
     r"|(?:docker|podman)(?: compose| container)? (?:up|start|run|restart)\b"
     r"|docker-compose (?:up|start|run|restart)|(?:minikube|colima|multipass|vagrant|limactl) (?:start|up)"
     r"|podman machine (?:init|start)|kind create|k3d cluster|ollama serve|open -a docker"
-    r"|(?:redis-server|mongod|mysqld|mysqld_safe|mariadbd|postgres|dockerd|memcached|nginx|sshd"
+    r"|(?:\S*/)?(?:redis-server|mongod|mysqld|mysqld_safe|mariadbd|postgres|dockerd|memcached|nginx|sshd"
     r"|rabbitmq-server|consul|vault server|etcd|elasticsearch|httpd|apache2ctl|caddy|haproxy)\b"
     r"|supervisord|ssh-agent|pulseaudio|adb (?:start-server|connect)|tmux (?:new|start|new-session)"
     r"|(?:kubectl|k) port-forward|ssh -\w*[fNLDR]|minio server|ngrok|Xvfb|screen -|emulator "
@@ -457,7 +457,7 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
         },
         K.PORT_IN_USE: {"*": "--port -p -P -l --listen --http-port --address --bind -b"},
         K.DNS: {},
-        K.UNKNOWN_REVISION: {"git": "--always --tags"},
+        K.UNKNOWN_REVISION: {"git": "--always --tags -c -C -b -B --create --orphan --track -t"},
         K.API_KEY: {"*": "--api-key --key --token"},
         K.MISSING_MANIFEST: {
             "*": "-f --file --manifest-path --project-directory --config -p --project"

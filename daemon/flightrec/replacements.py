@@ -109,15 +109,24 @@ def path_corrected(attempt: Attempt) -> bool:
     wrong = [w for w in change.removed if _is_the_named_path(w, attempt)]
     rest = [w for w in change.removed if w not in wrong]
     return not rest and any(
-        is_path_typo(w, right) or _is_elsewhere(w, right, attempt)
+        _is_path_slip(w, right, attempt) or _is_elsewhere(w, right, attempt)
         for w in wrong
         for right in change.added
     )
 
 
+def _is_path_slip(wrong: str, right: str, attempt: Attempt) -> bool:
+    """Whether a path was mistyped; one that only looks around gets less credit."""
+    longer = abs(len(wrong) - len(right))
+    exchanged = longer == 0 and sorted(wrong) != sorted(right)
+    if attempt.failed.name in _EXPLORERS and (longer > 1 or exchanged):
+        return False
+    return is_path_typo(wrong, right)
+
+
 def _is_the_named_path(word: str, attempt: Attempt) -> bool:
     named = attempt.failure.named
-    bare = word.removeprefix("./")
+    bare = word.removeprefix("./").removeprefix("~/")
     return not named or any(word == n or n.endswith(f"/{bare}") or bare.endswith(n) for n in named)
 
 
@@ -148,7 +157,7 @@ def target_corrected(attempt: Attempt) -> bool:
         return False
     meant = meant_words(attempt.output)
     return any(
-        (is_like(w, right) or {w, right} <= _BRANCHES or right in meant)
+        (is_like(w, right) or is_path_typo(w, right) or {w, right} <= _BRANCHES or right in meant)
         and _without_digits(w) != _without_digits(right)
         for w in wrong
         for right in change.added
@@ -159,6 +168,7 @@ def _holds_name(word: str, name: str) -> bool:
     """Whether a word is, or is made with, a name that the error gives; a text is no word."""
     if " " in word:
         return False
+    word = word.removeprefix("~")
     return word == name or (len(name) > 2 and name in word) or (len(word) > 2 and word in name)
 
 
@@ -193,6 +203,26 @@ def option_added(attempt: Attempt) -> bool:
     if attempt.failure.kind is K.NOTHING_STAGED:
         return True  # what is committed has no name here; the message may have changed
     return attempt.keeps()
+
+
+def operands_added(attempt: Attempt) -> bool:
+    """Whether what the command was to work on was added, and nothing else changed."""
+    change = attempt.change
+    added = change.added
+    return attempt.same_tool and not change.removed and bool(added) and not added[0].startswith("-")
+
+
+def variable_as_argument(attempt: Attempt) -> bool:
+    """Whether the variable that is missing was given as an argument: ``make OUT=x``."""
+    assigned = {w.partition("=")[0] for w in attempt.change.added if "=" in w}
+    return attempt.same_name and bool(assigned.intersection(attempt.failure.named))
+
+
+def tool_corrected(attempt: Attempt) -> bool:
+    """Whether a runner was told another tool by a slip: ``npx jets``, ``npx jest``."""
+    failed, later = attempt.failed, attempt.later
+    same_runner = bool(failed.runner) and failed.runner == later.runner
+    return same_runner and is_typo(failed.name, later.name) and failed.words == later.words
 
 
 def option_dropped(attempt: Attempt) -> bool:
@@ -283,7 +313,10 @@ DEFAULT_RULES: tuple[Rule, ...] = (suggested, words_joined)
 
 RULES: dict[FailureKind, tuple[Rule, ...]] = {
     **dict.fromkeys(OPTIONS_THAT_MEND, (option_added, suggested, words_joined)),
-    K.COMMAND_NOT_FOUND: (another_program, through_interpreter, suggested),
+    K.COMMAND_NOT_FOUND: (another_program, tool_corrected, through_interpreter, suggested),
+    K.NO_UPSTREAM: (option_added, operands_added, suggested, words_joined),
+    K.MISSING_VARIABLE: (variable_as_argument, option_added, suggested),
+    K.MISSING_LIBRARY: (option_added, operands_added, suggested),
     K.UNKNOWN_SUBCOMMAND: (
         word_corrected,
         suggested,
@@ -306,10 +339,16 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.MISSING_FILE: (path_corrected, program_path_corrected, option_added, suggested, words_joined),
     K.MISSING_MANIFEST: (path_corrected, option_added, suggested),
     K.MISSING_TARGET: (target_corrected, option_added, suggested),
-    K.MISSING_PACKAGE: (target_corrected, option_corrected, suggested, words_joined),
+    K.MISSING_PACKAGE: (
+        target_corrected,
+        tool_corrected,
+        option_corrected,
+        suggested,
+        words_joined,
+    ),
     K.UNKNOWN_REVISION: (target_corrected, path_corrected, option_added, suggested, words_joined),
     K.MANAGED_ENVIRONMENT: (option_added, other_interpreter, suggested),
-    K.MISSING_MODULE: (other_interpreter, as_module, option_added, suggested),
+    K.MISSING_MODULE: (other_interpreter, as_module, tool_corrected, option_added, suggested),
     K.NOT_EXECUTABLE: (through_interpreter, program_path_corrected, suggested),
     K.RUNNING_AS_ROOT: (without_privilege, suggested),
     K.LOCKFILE: (other_subcommand, option_added, suggested),
@@ -319,6 +358,6 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.CONNECTION: (),  # another address is another question
     K.OUT_OF_MEMORY: (option_added,),
     K.ALREADY_EXISTS: (option_added, option_dropped, suggested, words_joined),
-    K.OTHER: (suggested, words_joined, slip_corrected),
+    K.OTHER: (suggested, words_joined, slip_corrected, tool_corrected),
 }
 """What counts as a correction, by the kind of error; kinds that are not here: ``DEFAULT_RULES``."""

@@ -66,10 +66,15 @@ def main() -> int:
         print(
             f"{number}/{len(chosen)} {scenario.name}: {[e['exit'] for e in events[scenario.name]]}"
         )
-    order = [s.name for s in SCENARIOS if s.name in events]
+        _save(events, labels)
+    return 0
+
+
+def _save(events: dict[str, list[dict[str, Any]]], labels: dict[str, dict[str, Any]]) -> None:
+    """Write what there is, in the order of the scenarios; sessions that are gone there go here."""
+    order = [s.name for s in SCENARIOS if s.name in events and s.name in labels]
     _write("sessions.jsonl", [event for name in order for event in events[name]])
     _write("labels.jsonl", [labels[name] for name in order])
-    return 0
 
 
 def _recorded() -> tuple[dict[str, list[dict[str, Any]]], dict[str, dict[str, Any]]]:
@@ -106,9 +111,9 @@ def record(scenario: Scenario) -> list[dict[str, Any]]:
     _empty_home()
     _run_setup(scenario)
     clock = random.Random(scenario.name)  # noqa: S311 - made-up think time, the same each time
-    now = START_S + clock.randrange(10_000)
+    now = float(START_S + clock.randrange(10_000))
     shell: Interactive | Agent = Agent(scenario) if scenario.agent else Interactive(scenario)
-    events = []
+    events: list[dict[str, Any]] = []
     try:
         for step in scenario.steps:
             if isinstance(step, tuple) and step[0] == "edit":
