@@ -64,7 +64,8 @@ __flightrec_set_up() {
   __flightrec_told=''    # set: the relay knows history's last entry
   __flightrec_is_set=''  # set: our trap is there and was not sprung
   __flightrec_then=-     # what the trap is to be while a command runs: the person's own, or none
-  __flightrec_letters=abcdefghij __flightrec_capitals=ABCDEFGHIJ
+  __flightrec_letters=abcdefghij __flightrec_capitals=ABCDEFGHIJ __flightrec_holds=KLMNOPQRST
+  __flightrec_hold_s=30 # how long a held line waits for a key
   __flightrec_cooperates='' __flightrec_last_arg=''
   __flightrec_path='' __flightrec_venv='' __flightrec_conda=''
   __flightrec_ps0=('')
@@ -215,7 +216,37 @@ __flightrec_starting() {
       __flightrec_state=repeat:${!:-}
       __flightrec_watch_for_second
       ;;
+    [K-T])
+      __flightrec_state=run
+      __flightrec_hold
+      ;;
   esac
+}
+
+# The person wants to be asked before this line runs: Enter or y runs it; e, n or ^C leaves it, by the
+# interrupt that ^C is. Where nobody can be asked, or nobody answers, it runs.
+__flightrec_hold() {
+  builtin local fr_key=''
+  # A trap of the person's would be sprung by the interrupt, and the line would run.
+  builtin trap -p INT >&0
+  if builtin read -r -t 0; then
+    builtin printf '\0' >&0
+    IFS='' builtin read -r -d '' fr_key
+    builtin return 0
+  fi
+  # What was typed ahead is no answer.
+  if builtin read -r -t 0 </dev/tty; then builtin return 0; fi
+  builtin printf 'flightrec: run it? (Enter or y: yes; e or n: no) ' >/dev/tty
+  while IFS='' builtin read -r -s -n 1 -t "$__flightrec_hold_s" fr_key </dev/tty; do
+    case $fr_key in
+      '' | [yY]) builtin break ;;
+      [eEnN]) builtin kill -INT "$$" ;;
+    esac
+  done
+  # The question is not the command's output, nor its time.
+  builtin printf '\n' >/dev/tty
+  [[ -z $__flightrec_mark ]] || builtin printf '%sC\a' "$__flightrec_mark" >/dev/tty
+  builtin printf '\1G0\0'
 }
 
 # Whether the relay answers again: late to the question that it missed, or to a probe now and then
@@ -252,7 +283,8 @@ __flightrec_await() {
   while builtin read -r -N 1 -t "$__flightrec_patience" fr_reply; do
     case $fr_reply in
       "$__flightrec_seq" | "${__flightrec_letters:__flightrec_seq:1}" | \
-        "${__flightrec_capitals:__flightrec_seq:1}") builtin return 0 ;;
+        "${__flightrec_capitals:__flightrec_seq:1}" | \
+        "${__flightrec_holds:__flightrec_seq:1}") builtin return 0 ;;
     esac
   done
   __flightrec_missed=$__flightrec_began

@@ -62,7 +62,7 @@ __flightrec_find_helper() {
 # The two FIFOs stay open here, hidden from every program that the shell starts.
 __flightrec_set_up() {
   builtin typeset -g __flightrec_alive=/proc/$__flightrec_relay/fd/0
-  builtin typeset -g __flightrec_state=idle # idle, run, skip
+  builtin typeset -g __flightrec_state=idle # idle, run, held, skip
   builtin typeset -gi __flightrec_seq=0 __flightrec_to=-1 __flightrec_from=-1
   builtin typeset -g __flightrec_missed='' # set: the relay did not answer in time, and when
   builtin typeset -g __flightrec_patience=0.025 # seconds; the relay itself waits 20 ms for the daemon
@@ -70,6 +70,7 @@ __flightrec_set_up() {
     __flightrec_patience=$(( (FLIGHTREC_PATIENCE_MS + 5) / 1000. ))
   fi
   builtin typeset -g __flightrec_path='' __flightrec_venv='' __flightrec_conda=''
+  builtin typeset -g __flightrec_hold_s=30 # how long a held line waits for a key
   sysopen -rw -o cloexec -u __flightrec_to $__flightrec_in 2>/dev/null || return 1
   sysopen -rw -o cloexec -u __flightrec_from $__flightrec_out 2>/dev/null
 }
@@ -103,7 +104,37 @@ __flightrec_preexec() {
   # No answer: the relay may only be late, and may be told the end. A capital: it is not to be told.
   if ! __flightrec_await || [[ $fr_reply == *[0-9]* ]]; then
     __flightrec_state=run
+  elif [[ $fr_reply == *[K-T]* ]]; then
+    __flightrec_hold
   fi
+}
+
+# The person wants to be asked before this line runs: Enter or y runs it; e, n or ^C leaves it, by the
+# interrupt that ^C is. Where nobody can be asked, or nobody answers, it runs.
+__flightrec_hold() {
+  builtin local fr_key=''
+  builtin local -a fr_ready
+  __flightrec_state=held
+  builtin trap - INT # local, as above: the person's would let the line run
+  # What was typed ahead is no answer.
+  if [[ -t 0 ]] && builtin zmodload zsh/zselect 2>/dev/null && ! zselect -t 0 -a fr_ready -r 0; then
+    builtin print -rn -- 'flightrec: run it? (Enter or y: yes; e or n: no) ' >/dev/tty
+    while builtin read -rsk 1 -t $__flightrec_hold_s fr_key; do
+      case $fr_key in
+        $'\n' | $'\r' | [yY]) builtin break ;;
+        [eEnN])
+          builtin print >/dev/tty
+          builtin kill -INT $$
+          return 0
+          ;;
+      esac
+    done
+    builtin print >/dev/tty
+    # The question is not the command's output, nor its time.
+    [[ -z $__flightrec_mark ]] || builtin print -rn -- $__flightrec_mark$'C\a' >/dev/tty
+    syswrite -o $__flightrec_to -- $'\1G0\0'
+  fi
+  __flightrec_state=run
 }
 
 # Whether the relay answers again: late to the question that it missed, or to a probe now and then.
@@ -128,7 +159,7 @@ __flightrec_report_environment() {
 # Wait for the answer to the last question and set `fr_reply`; answers to earlier ones are passed over.
 # The first that does not come in time turns capture off.
 __flightrec_await() {
-  builtin local fr_expected=$__flightrec_seq${${:-ABCDEFGHIJ}[__flightrec_seq+1]}
+  builtin local fr_expected=${${:-0AK1BL2CM3DN4EO5FP6GQ7HR8IS9JT}[__flightrec_seq*3+1,__flightrec_seq*3+3]}
   while sysread -s 64 -t $__flightrec_patience -i $__flightrec_from fr_reply 2>/dev/null; do
     [[ $fr_reply != *[$fr_expected]* ]] || return 0
   done
@@ -143,6 +174,7 @@ __flightrec_precmd() {
     builtin setopt noxtrace
     builtin trap - DEBUG
   } 2>/dev/null
+  [[ $__flightrec_state != held ]] || { __flightrec_state=run; fr_result=130; } # it was not run
   if [[ $__flightrec_state == run && -e $__flightrec_alive ]]; then
     (( __flightrec_seq = (__flightrec_seq + 1) % 10 ))
     # Inside the proxy: where the command's output ends.

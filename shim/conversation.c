@@ -23,7 +23,7 @@ static const size_t VARIABLE_LIMITS[VARIABLES] = {WIRE_VARIABLE_MAX, WIRE_PATH_M
 
 /* ---- towards the shell ---- */
 
-enum answer { ANSWER_GO = '0', ANSWER_REPEAT = 'a', ANSWER_PRIVATE = 'A' };
+enum answer { ANSWER_GO = '0', ANSWER_REPEAT = 'a', ANSWER_PRIVATE = 'A', ANSWER_HOLD = 'K' };
 
 /* One byte, for bash reads byte by byte: the kind of answer and the question's number, 0 to 9, by
  * which the shell knows a late answer to an earlier question. */
@@ -274,14 +274,18 @@ static void let_go_on(struct conversation *talk, const struct record *record, en
 static void ask_first(struct conversation *talk, const struct record *record)
 {
     enum wire_verdict told = announce(talk, true);
+    enum answer kind = ANSWER_GO;
 
-    if (told == VERDICT_HINT)
+    if (told == VERDICT_HINT || told == VERDICT_HOLD)
         show_hint(talk);
+    if (told == VERDICT_HOLD)
+        kind = ANSWER_HOLD;
     if (told == VERDICT_PRIVATE) {
         link_forget(&talk->link, talk->run.id);
         talk->run.is_open = false;
+        kind = ANSWER_PRIVATE;
     }
-    let_go_on(talk, record, told == VERDICT_PRIVATE ? ANSWER_PRIVATE : ANSWER_GO);
+    let_go_on(talk, record, kind);
 }
 
 static void on_starting(struct conversation *talk, const struct record *record)
@@ -408,6 +412,13 @@ static void on_successor(struct conversation *talk, const struct record *record)
         talk->is_leaving = true;
 }
 
+/* The person has answered, and the command runs: its time begins now. */
+static void on_released(struct conversation *talk, const struct record *record)
+{
+    (void)record;
+    talk->run.released_us = clock_mono_us();
+}
+
 static void on_probe(struct conversation *talk, const struct record *record)
 {
     answer(talk, record, ANSWER_GO);
@@ -420,7 +431,7 @@ static void on_record(struct conversation *talk, const struct record *record)
         void (*handle)(struct conversation *, const struct record *);
     } HANDLERS[] = {{'S', on_starting},    {'F', on_finished}, {'L', on_late_lines},
                     {'E', on_environment}, {'H', on_history},  {'X', on_successor},
-                    {'P', on_probe}};
+                    {'P', on_probe},       {'G', on_released}};
 
     talk->digit = record->head[0];
     for (size_t i = 0; i < sizeof HANDLERS / sizeof *HANDLERS; i++)

@@ -223,10 +223,11 @@ enum wire_verdict link_wait(struct link *link, const uint8_t run[WIRE_ID_SIZE],
     text[0] = '\0';
     if (!await(link, run, phase, &message))
         return VERDICT_NONE;
-    if (message.reply.verdict == VERDICT_HINT && message.reply.text.size > 0) {
+    if ((message.reply.verdict == VERDICT_HINT || message.reply.verdict == VERDICT_HOLD) &&
+        message.reply.text.size > 0) {
         memcpy(text, message.reply.text.data, message.reply.text.size);
         text[message.reply.text.size] = '\0';
-        return VERDICT_HINT;
+        return (enum wire_verdict)message.reply.verdict;
     }
     return message.reply.verdict == VERDICT_PRIVATE ? VERDICT_PRIVATE : VERDICT_NONE;
 }

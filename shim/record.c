@@ -5,7 +5,7 @@
 static const struct {
     char kind;
     size_t fields; /* before the last one */
-} RECORDS[] = {{'S', 3}, {'L', 3}, {'F', 4}, {'E', 3}, {'H', 1}, {'X', 1}, {'P', 0}};
+} RECORDS[] = {{'S', 3}, {'L', 3}, {'F', 4}, {'E', 3}, {'H', 1}, {'X', 1}, {'P', 0}, {'G', 0}};
 
 static bool is_valid(char kind, size_t fields)
 {

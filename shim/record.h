@@ -13,6 +13,7 @@
  *   text, H                                         history's last entry, where no command ran
  *   start time of the shell's process, X            a newer relay serves this process
  *   P seq                                           are you there? wants an answer
+ *   G seq                                           the person said that the held command may run
  */
 #ifndef FLIGHTREC_RECORD_H
 #define FLIGHTREC_RECORD_H

@@ -42,7 +42,8 @@ enum wire_source { SOURCE_RELAY, SOURCE_PTY, SOURCE_SH, SOURCE_ENV, SOURCE_SHIM,
 enum wire_tail_source { TAIL_NONE, TAIL_STDERR, TAIL_MERGED, TAIL_STDOUT, TAIL_PANE };
 enum wire_word_kind { WORD_UNKNOWN, WORD_ALIAS, WORD_FUNCTION, WORD_BUILTIN };
 enum wire_phase { PHASE_START, PHASE_FINISH };
-enum wire_verdict { VERDICT_NONE, VERDICT_HINT, VERDICT_PRIVATE };
+/* VERDICT_HOLD is a hint, and the person wants to be asked before the command runs. */
+enum wire_verdict { VERDICT_NONE, VERDICT_HINT, VERDICT_PRIVATE, VERDICT_HOLD };
 
 /* Bytes somewhere else. `data` is NULL where an optional field is absent. */
 struct bytes {

@@ -58,6 +58,8 @@ class Manners:
     """Part of a command → hint before it runs."""
     late_hints: dict[str, str] = field(default_factory=dict)
     """Part of a command → hint after it failed."""
+    hold: bool = False
+    """Whether a command with a hint is to be asked about."""
     private: tuple[str, ...] = ()
     replies: bool = True
     commits: bool = True
@@ -153,7 +155,8 @@ class RecordingServer:
             self.by_id.pop(run)
         for part, hint in hints.items():
             if part in command:
-                verdict, text = Verdict.HINT, hint
+                is_held = self.manners.hold and phase is Phase.START
+                verdict, text = Verdict.HOLD if is_held else Verdict.HINT, hint
         transport.write(encode(Reply(run, phase, verdict, text.encode())))
 
     def _serve(self, ready: threading.Event) -> None:

@@ -77,7 +77,13 @@ def test_all_that_can_be_said_is_understood() -> None:
     assert settings.capture.level is Level.COMMANDS
     assert settings.rules.promote_recurrences == 3
     assert settings.hints.repeat_after_minutes == 90
+    assert settings.hints.hold is True
     assert settings.daemon.check_seconds == 2.5
+
+
+def test_hold_may_name_rules() -> None:
+    settings = parse_settings('[hints]\nhold = ["ERR-20261130-001"]', "config.toml")
+    assert settings.hints.hold == ("ERR-20261130-001",)
 
 
 @pytest.mark.parametrize(("text", "expected"), MISTAKES)

@@ -5,16 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from flightrec.config import Hints, Settings
 from flightrec.failure_kinds import FailureKind
+from flightrec.front import Front
 from flightrec.hint_desk import HintDesk
 from flightrec.hints import Hint, HintRule
 from flightrec.ingest import ingest
+from flightrec.pausing import Pause
 from flightrec.places import Places, find_place
 from flightrec.redact import Redactor
 from flightrec.rules import Origin, Remedy, Scope, Trigger
 from flightrec.sessions import Session
-from flightrec.wire import CommandFinished, CommandStarting, Source
+from flightrec.wire import CommandFinished, CommandStarting, FrameReader, Reply, Source, Verdict
 
 
 def make_repository(folder: Path) -> Path:
@@ -90,6 +94,57 @@ def test_a_line_that_goes_to_a_project_is_hinted_as_one_typed_there(tmp_path: Pa
     assert ask(rule, "./serve", app).endswith("; try: make && ./serve")
     assert ask(rule, "./serve", tmp_path) == ""
     assert ask(rule, f"cd {tmp_path} && ./serve", app) == ""
+
+
+RULE = "ERR-20261130-001"
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize(
+    ("hold", "source", "verdict"),
+    [
+        (False, Source.RELAY, Verdict.HINT),
+        (True, Source.RELAY, Verdict.HOLD),
+        (True, Source.PTY, Verdict.HOLD),
+        ((RULE,), Source.RELAY, Verdict.HOLD),
+        (("ERR-20261130-002",), Source.RELAY, Verdict.HINT),
+        # nobody sits there who could be asked
+        (True, Source.SH, Verdict.HINT),
+        (True, Source.HOOK, Verdict.HINT),
+    ],
+)
+def test_a_command_is_held_where_the_person_wants_it_and_can_be_asked(
+    *, hold: bool | tuple[str, ...], source: Source, verdict: Verdict, tmp_path: Path
+) -> None:
+    assert replies_of_front(Hints(hold=hold), source, tmp_path) == [verdict]
+
+
+def replies_of_front(settings: Hints, source: Source, folder: Path) -> list[Verdict]:
+    """Return what a helper is told that asks about a command with a hint."""
+    peer = RepliesOnly()
+
+    async def start() -> None:
+        front = Front(Pause(folder / "paused"), str(folder), lambda: None)
+        front.use(Settings(hints=settings))
+        front.desk.take([make_rule("", scope=Scope.USER)])
+        front.handle(replace(starting("./serve", folder), source=source), peer)
+        await peer.replied.wait()
+
+    asyncio.run(start())
+    return [reply.verdict for reply in peer.replies]
+
+
+class RepliesOnly:
+    """A connection of which only replies are kept."""
+
+    def __init__(self) -> None:
+        self._reader = FrameReader()
+        self.replies: list[Reply] = []
+        self.replied = asyncio.Event()
+
+    def send(self, frame: bytes) -> None:
+        self.replies += [m for m in self._reader.feed(frame) if isinstance(m, Reply)]
+        self.replied.set()
 
 
 def test_a_run_is_filed_under_the_project_that_it_goes_to(tmp_path: Path) -> None:

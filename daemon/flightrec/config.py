@@ -63,10 +63,13 @@ class Rules(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hints(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a hint is shown. ``hold`` asks for a key before a known-bad command runs."""
+    """When a hint is shown.
+
+    ``hold`` asks for a key before a command runs that is hinted at: always, or by these rules.
+    """
 
     enabled: bool = True
-    hold: bool = False
+    hold: bool | tuple[Pattern, ...] = False
     repeat_after_minutes: Minutes = 60
 
 

@@ -47,6 +47,10 @@ BOUND_SOURCES = frozenset((Source.RELAY, Source.PTY, Source.SH, Source.SHIM))
 """Doors whose helper lives as long as the command: one that is gone will not tell its end."""
 
 
+PERSONS_SOURCES = frozenset((Source.RELAY, Source.PTY))
+"""Doors before which a person sits, who can be asked."""
+
+
 class Peer(Protocol):
     """The connection that a message came by."""
 
@@ -203,8 +207,16 @@ class Front:
             peer.send(encode(Reply(starting.run, phase, Verdict.NONE)))
             return
         text = hint.text.encode("utf-8", "replace")
-        peer.send(encode(Reply(starting.run, phase, Verdict.HINT, text)))
+        holds = phase is Phase.START and self._is_to_hold(hint.shown.rule, starting.source)
+        verdict = Verdict.HOLD if holds else Verdict.HINT
+        peer.send(encode(Reply(starting.run, phase, verdict, text)))
         self._submit(link.Shown(hint.shown))
+
+    def _is_to_hold(self, rule: str, source: Source) -> bool:
+        """Whether the person wants to be asked before a command runs that this rule is about."""
+        hold = self._settings.hints.hold
+        wanted = hold if isinstance(hold, bool) else rule in hold
+        return wanted and source in PERSONS_SOURCES
 
     def _reply(self, starting: CommandStarting, peer: Peer, phase: Phase, verdict: Verdict) -> None:
         if starting.wants_reply:

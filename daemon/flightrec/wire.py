@@ -76,11 +76,15 @@ class Phase(enum.IntEnum):
 
 
 class Verdict(enum.IntEnum):
-    """What the helper should do."""
+    """What the helper should do.
+
+    HOLD is a hint, and the person wants to be asked before the command runs.
+    """
 
     NONE = 0
     HINT = 1
     PRIVATE = 2
+    HOLD = 3
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
