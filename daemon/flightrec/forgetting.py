@@ -9,7 +9,7 @@ import contextlib
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,22 @@ def forget(
     since_s = _since_s(store.connection, wanted)
     found = _delete_rows(store, wanted, dry_run=dry_run)
     if not dry_run:
-        _rewrite(store.connection)
+        rewrite(store.connection)
         refresh_exports()
-    files = list(_find_files(paths, wanted.text, since_s))
+    files = list(_find_files(paths, lambda file: _may_hold(file, wanted.text, since_s)))
     if not dry_run:
-        for file in files:
-            file.unlink(missing_ok=True)
+        _delete(files)
     return Forgotten(*found, len(files))
+
+
+def delete_files_that(paths: Paths, may_hold: Callable[[Path], bool]) -> None:
+    """Delete copies of memory files that may hold something, and databases set aside."""
+    _delete(_find_files(paths, may_hold))
+
+
+def _delete(files: Iterable[Path]) -> None:
+    for file in files:
+        file.unlink(missing_ok=True)
 
 
 class _RehearsalError(Exception):
@@ -175,8 +184,11 @@ def _count_anew(connection: sqlite3.Connection) -> None:
             book.update(rule, r=marks[Mark.R], c=first + marks[Mark.C], d=marks[Mark.D])
 
 
-def _rewrite(connection: sqlite3.Connection) -> None:
-    """Leave no deleted text in the index, in free space or in the log."""
+def rewrite(connection: sqlite3.Connection) -> None:
+    """Leave no deleted text in the index, in free space or in the log.
+
+    Raises FlightrecError where that cannot be done now; it may be tried again.
+    """
     try:
         connection.execute("INSERT INTO runs_fts (runs_fts) VALUES ('optimize')")
         connection.execute("VACUUM")
@@ -193,10 +205,10 @@ def _rewrite(connection: sqlite3.Connection) -> None:
         )
 
 
-def _find_files(paths: Paths, text: str | None, since_s: float | None) -> Iterator[Path]:
+def _find_files(paths: Paths, may_hold: Callable[[Path], bool]) -> Iterator[Path]:
     yield from paths.state.glob(f"{paths.database.name}.corrupt-*")
     for backup in backup_folder(paths).glob("*"):
-        if backup.is_file() and _may_hold(backup, text, since_s):
+        if backup.is_file() and may_hold(backup):
             yield backup
 
 

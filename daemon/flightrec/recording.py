@@ -22,6 +22,7 @@ from flightrec.paths import Paths
 from flightrec.places import Places
 from flightrec.recorder import Recorder
 from flightrec.redact import Redactor
+from flightrec.rescan import Rescan, Rescanned
 from flightrec.retention import Pruner
 from flightrec.store import Store
 from flightrec.verbs import do
@@ -58,6 +59,7 @@ class Recording:
         self._pruner = Pruner(store)
         self._settings = settings
         self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
+        self._rescan = Rescan(store, paths, settings.redaction)
         self.start_over()
         self.notes = _notes(store)
         self.is_fresh = store.quarantined is not None
@@ -80,6 +82,7 @@ class Recording:
         if settings.redaction != self._settings.redaction:
             # Only then: a redactor remembers the secrets of running sessions.
             self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
+            self._rescan = Rescan(self._store, self._paths, settings.redaction)
         self._settings = settings
         self.start_over()
 
@@ -122,6 +125,26 @@ class Recording:
         if self._chore("reflect", lambda: do("reflect", place, b"{}")) is None:
             self.start_over()
         return Result(changed=place.changed, export=place.export)
+
+    @property
+    def wants_rescan(self) -> bool:
+        """Whether there are rows that another redaction made."""
+        return self._rescan.is_due
+
+    def rescan(self) -> Result | None:
+        """Redact some old rows anew; return what changed, None where that did not work."""
+        place = self.workplace()
+        step = self._chore(
+            "redact old rows", lambda: self._rescan.step(self._recorder.book, self._refresh_exports)
+        )
+        place.take_changes()
+        if step is None or (isinstance(step, Rescanned) and step.changed and step.done):
+            self.start_over()
+        return None if step is None else Result(changed=place.changed, export=place.export)
+
+    def _refresh_exports(self) -> None:
+        self._exporter.bring_up_to_date(self._store)
+        self._exporter.settle(at_once=True)
 
     def _prune(self) -> bool:
         return self._pruner.step(self._settings.retention, time.time_ns() // 1000)

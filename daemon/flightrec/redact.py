@@ -32,6 +32,9 @@ PLACEHOLDER = re.compile(r"‹secret:[a-z0-9-]+›")
 UNREDACTABLE = Safe("‹unredactable›")
 """What stands for a whole text that could not be examined."""
 
+VERSION = 1
+"""To be raised when more is found than before: old rows are then gone over again (``rescan``)."""
+
 TEXT_MAX = 16 * 1024
 """Code points that are examined and returned of one text; what is beyond is dropped."""
 

@@ -19,20 +19,22 @@ from flightrec.database import HighWaterMark, Opened, open_database, open_memory
 from flightrec.ingest import CommandRun
 from flightrec.wire import Source, TailSource
 
-_COLUMNS = (
+RUN_COLUMNS = (
     "run", "session_id", "parent", "source", "shell", "agent", "tool_use_id", "depth", "project",
     "worktree", "cwd", "command", "truncated", "secret", "word_kind", "boot", "mono_us",
     "started_us", "exit", "signal", "pipestatus", "usec", "tail", "tail_source", "tail_total",
     "end_cwd",
 )  # fmt: skip
+"""Of a run's row, in the order of its checksum."""
+
 _TEXTS = frozenset(
     ("shell", "agent", "tool_use_id", "project", "worktree", "cwd", "command", "boot", "pipestatus",
      "tail", "end_cwd")
 )  # fmt: skip
 
 _ADD_RUN = (
-    f"INSERT INTO runs ({', '.join(_COLUMNS)}, crc) VALUES ("  # noqa: S608 - names from above
-    + ", ".join("CAST(? AS TEXT)" if name in _TEXTS else "?" for name in _COLUMNS)
+    f"INSERT INTO runs ({', '.join(RUN_COLUMNS)}, crc) VALUES ("  # noqa: S608 - names from above
+    + ", ".join("CAST(? AS TEXT)" if name in _TEXTS else "?" for name in RUN_COLUMNS)
     + ", ?) ON CONFLICT (run) DO NOTHING"
 )
 
@@ -323,7 +325,7 @@ class Store:
 
     def damaged_rows(self) -> int:
         """Read every run and return how many differ from their checksum."""
-        names = ", ".join(_COLUMNS)
+        names = ", ".join(RUN_COLUMNS)
         rows = self.connection.execute(f"SELECT {names}, crc FROM runs")  # noqa: S608 - as above
         return sum(row_crc([_raw(value) for value in row[:-1]]) != row[-1] for row in rows)
 

@@ -9,6 +9,7 @@ from flightrec.errors import FlightrecError
 from flightrec.forgetting import Wanted, forget
 from flightrec.hints import HintRule
 from flightrec.recorder import Recorder
+from flightrec.rescan import Rescan
 from flightrec.rule_verbs import RULE_VERBS
 from flightrec.workplace import Verb, Workplace
 
@@ -51,7 +52,22 @@ def withdrawn(rule: HintRule) -> HintRule:
     return msgspec.structs.replace(rule, offered=False)
 
 
-VERBS: dict[str, Verb] = {"forget": _forget, **RULE_VERBS}
+class _Rescan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``begin``: from the first row on; else only how far it is."""
+
+    begin: bool = False
+
+
+def _rescan(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    asked = msgspec.convert(arguments, _Rescan)
+    rescan = Rescan(place.store, place.paths, place.settings.redaction)
+    if asked.begin:
+        rescan.begin()
+        place.rescan = True
+    return rescan.state()
+
+
+VERBS: dict[str, Verb] = {"forget": _forget, "rescan": _rescan, **RULE_VERBS}
 
 
 def do(verb: str, place: Workplace, arguments: bytes) -> bytes:

@@ -18,7 +18,8 @@ class Workplace:
     """What a verb has at hand, and what it leaves for the writer to do.
 
     A verb opens its own transactions. ``changed`` goes to the hint index; ``start_over`` asks for a
-    new recorder, where rules or runs have gone; ``export`` for new memory files.
+    new recorder, where rules or runs have gone; ``export`` for new memory files; ``rescan`` for old
+    rows to be redacted anew.
     """
 
     store: Store
@@ -30,6 +31,7 @@ class Workplace:
     changed: list[HintRule] = field(default_factory=list)
     start_over: bool = False
     export: bool = False
+    rescan: bool = False
 
     def take_changes(self) -> None:
         """Pass on what the rulebook changed, once its transaction is committed."""

@@ -8,6 +8,7 @@ ends when the front does.
 import contextlib
 import itertools
 import logging
+import math
 import os
 import select
 import signal
@@ -66,6 +67,10 @@ LOOK_EVERY_S = 0.5
 PRUNE_EVERY_S = 60.0
 PRUNE_AGAIN_S = 0.2
 """Between portions, while there is too much in the database."""
+
+RESCAN_EVERY_S = 0.05
+RESCAN_RETRY_S = 60.0
+"""Between portions of old rows that are redacted anew, and after one that failed."""
 
 LAST_WORDS_S = 10
 """How long a writer whose front has died may take to commit what it was given."""
@@ -127,6 +132,7 @@ class Writer:
         self._next_export_s = 0.0
         self._settle_at: float | None = None
         self._prune_at = 0.0
+        self._rescan_at = 0.0
         self._reflect_at = time.monotonic() + self._settings.daemon.reflect_minutes * 60
         self._draining = False
 
@@ -151,7 +157,7 @@ class Writer:
         now = time.monotonic()
         if self._trouble is not None:
             return max(0.0, self._retry_at - now)
-        moments = [self._prune_at, self._reflect_at]
+        moments = [self._prune_at, self._reflect_at, self._rescan_at]
         if self._pending:
             moments.append(self._oldest_s + COMMIT_AFTER_S)
         moments += [at for at in (self._export_at, self._settle_at) if at is not None]
@@ -176,6 +182,7 @@ class Writer:
                 self._settings = _settings_or_defaults(self._paths)
                 if self._recording is not None:
                     self._recording.use(self._settings)
+                self._rescan_at = 0.0
             case Drain():
                 self._draining = True
 
@@ -265,6 +272,8 @@ class Writer:
         error, result = self._do(ask, place)
         if error is not None or place.start_over:
             self._recording.start_over()
+        if place.rescan:
+            self._rescan_at = 0.0
         self._follow(place)  # first: whoever has the answer may count on what it means for hints
         self._link.send(Answer(ask.id, error, result))
 
@@ -304,9 +313,21 @@ class Writer:
             self._settle_at = now + SETTLE_S if wrote else None
         if self._settle_at is not None and now >= self._settle_at:
             self._settle_at = now + SETTLE_S if self._recording.settle_exports() else None
+        if now >= self._rescan_at:
+            self._rescan_at = now + self._rescan(self._recording)
         if now >= self._reflect_at:
             self._reflect_at = now + self._settings.daemon.reflect_minutes * 60
             self._follow(self._recording.reflect())
+
+    def _rescan(self, recording: Recording) -> float:
+        """Redact some old rows anew, where that is due; return when to go on, in seconds."""
+        if not recording.wants_rescan:
+            return math.inf
+        result = recording.rescan()
+        if result is None:
+            return RESCAN_RETRY_S
+        self._follow(result)
+        return RESCAN_EVERY_S
 
 
 def _settings_or_defaults(paths: Paths) -> Settings:

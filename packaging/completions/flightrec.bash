@@ -13,7 +13,7 @@ _flightrec() {
     *:doctor:*) words='-h --help --full --no-canary --json' ;;
     *:demo:*) words='-h --help' ;;
     *:status:*) words='-h --help --json' ;;
-    *:log:*) words='-h --help -n --number --failed --session --here --project --since --json' ;;
+    *:log:*) words='-h --help -n --number --failed --session --here --project --since --parts --json' ;;
     [3-9]:rules:list) words='-h --help --status --here --json' ;;
     [3-9]:rules:show) words='-h --help --json' ;;
     [3-9]:rules:approve) words='-h --help' ;;
@@ -31,7 +31,7 @@ _flightrec() {
     *:pause:*) words='-h --help' ;;
     *:resume:*) words='-h --help' ;;
     *:forget:*) words='-h --help --session --since -y --yes' ;;
-    *:redact:*) words='-h --help --explain --jsonl' ;;
+    *:redact:*) words='-h --help --explain --rescan --jsonl' ;;
     [3-9]:daemon:run) words='-h --help --detach --debuggable' ;;
     [3-9]:daemon:start) words='-h --help' ;;
     [3-9]:daemon:stop) words='-h --help' ;;

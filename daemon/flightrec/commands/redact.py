@@ -3,9 +3,12 @@
 import argparse
 import json
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
+from flightrec.client import request
+from flightrec.commands.terminal import plural
 from flightrec.config import load_settings
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.paths import find_paths
@@ -17,6 +20,7 @@ HELP = "show what is taken out of a text before it is kept"
 EXAMPLES = (
     ("flightrec redact 'mysql -uroot -psecret7 shop'", "the line as it would be kept"),
     ("flightrec redact --explain < app.log", "also which rules saw something"),
+    ("flightrec redact --rescan", "go over all that was recorded, with today's rules"),
     ("flightrec redact --jsonl < texts.jsonl", 'lines {"id", "text"}, in and out'),
 )
 
@@ -51,6 +55,10 @@ RULES = {
 }
 """What the names of rules mean."""
 
+ASK_EVERY_S = 0.1
+PATIENCE_S = 30.0
+"""How often the daemon is asked how far it is, and how long it may stand still."""
+
 _PART_MAX = TEXT_MAX // 2
 
 
@@ -58,11 +66,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the command takes."""
     parser.add_argument("text", nargs="*", help="a command line; standard input if there is none")
     parser.add_argument("--explain", action="store_true", help="name the rules, never the secrets")
+    parser.add_argument(
+        "--rescan", action="store_true", help="take out of old records what is found today"
+    )
     parser.add_argument("--jsonl", action="store_true", help='read and write lines {"id", "text"}')
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the redacted text."""
+    """Print the redacted text, or go over the recorded ones."""
+    if arguments.rescan:
+        return _rescan(arguments)
     settings = load_settings(find_paths().config).redaction
     redactor = Redactor(settings.allow, settings.deny)
     if arguments.jsonl:
@@ -74,6 +87,25 @@ def run(arguments: argparse.Namespace) -> int:
         write(redact_texts(redactor, (f"{text}\n" for text in texts), explain=arguments.explain))
     else:
         write(redact_texts(redactor, parts(sys.stdin.buffer), explain=arguments.explain))
+    return ExitCode.OK
+
+
+def _rescan(arguments: argparse.Namespace) -> int:
+    """Have the daemon go over all rows, and wait until it has."""
+    if arguments.text or arguments.jsonl or arguments.explain:
+        raise FlightrecError("--rescan goes alone", ExitCode.USAGE)
+    paths = find_paths()
+    load_settings(paths.config)  # with a mistake in it, the daemon would use other patterns
+    state = request(paths, "rescan", begin=True)
+    idle_s = 0.0
+    while state["due"]:
+        before = state
+        time.sleep(ASK_EVERY_S)
+        state = request(paths, "rescan")
+        idle_s = 0.0 if state != before else idle_s + ASK_EVERY_S
+        if idle_s > PATIENCE_S:
+            raise FlightrecError(f"it does not get on; {paths.log} may say why, and it goes on")
+    print(f"Gone over everything: {plural(state['changed'], 'row')} changed.")
     return ExitCode.OK
 
 
