@@ -310,6 +310,27 @@ MENDING_RUNS: dict[FailureKind, re.Pattern[str]] = {
 }
 """Runs in between that have to do with a kind of error; matched at the start of the command."""
 
+OTHER_TOOLS: dict[FailureKind, dict[str, frozenset[str]]] = {
+    kind: {name: word_set(others) for name, others in table.items()}
+    for kind, table in {
+        K.IS_A_DIRECTORY: {"cat": "ls tree", "rm": "rmdir"},
+        K.NOT_A_DIRECTORY: {"rmdir": "rm unlink"},
+        K.NOT_EMPTY: {"rmdir": "rm trash"},
+        K.WRONG_FORMAT: {
+            "bunzip2": "tar gunzip unzip xz",
+            "gunzip": "tar unzip bunzip2 xz unzstd",
+            "tar": "gunzip unzip bunzip2 xz 7z unzstd",
+            "unrar": "unzip tar 7z",
+            "unzip": "tar gunzip bunzip2 xz 7z unrar",
+        },
+    }.items()
+}
+"""Tools for the same thing where it is of another sort than the failed tool is for."""
+
+MAKING_VERBS = word_set("add create new install init import put")
+CHANGING_VERBS = word_set("set-url set update replace upgrade apply edit attach attach-session use")
+"""Subcommands that fail where a thing is there, and those that take it as it is."""
+
 READ_ONLY = re.compile(
     r"^(?:ls|cat|head|tail|less|more|bat|file|stat|find|grep|rg|ag|wc|pwd|cd|echo|printf|which|type"
     r"|command|whereis|man|info|history|tree|du|df|ps|top|env|printenv|id|whoami|hostname|uname|date"
@@ -378,7 +399,7 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
         K.LOCKED: {
             "docker": "-f --force",
             "podman": "-f --force",
-            "git": "--ignore-other-worktrees -f --force",
+            "git": "--ignore-other-worktrees -f --force --detach -d -b -B",
             "terraform": "-lock -lock=false",
             "umount": "-l -f",
         },

@@ -20,7 +20,14 @@ from flightrec.failure_kinds import FailureKind, K
 from flightrec.invocation import PYTHON, base_name, word_set
 from flightrec.likeness import is_like, is_path_typo, is_typo
 from flightrec.proposals import letters_added, suggested
-from flightrec.remedy_tables import INSTALLERS, OPTIONS_THAT_MEND, SAME_PURPOSE
+from flightrec.remedy_tables import (
+    CHANGING_VERBS,
+    INSTALLERS,
+    MAKING_VERBS,
+    OPTIONS_THAT_MEND,
+    OTHER_TOOLS,
+    SAME_PURPOSE,
+)
 
 Rule = Callable[[Attempt], bool]
 
@@ -309,10 +316,49 @@ def host_corrected(attempt: Attempt) -> bool:
     )
 
 
+def other_tool(attempt: Attempt) -> bool:
+    """Whether the same thing was given to a tool for things of its sort: ``rmdir``, ``rm -r``."""
+    failed, later = attempt.failed, attempt.later
+    others = OTHER_TOOLS.get(attempt.failure.kind, {}).get(failed.name, frozenset())
+    return later.name in others and bool(attempt.kept_things)
+
+
+def taken_as_it_is(attempt: Attempt) -> bool:
+    """Whether what is there already was changed instead of made: ``remote add``, ``set-url``."""
+    change = attempt.change
+    verbs = [w for w in change.removed if not w.startswith("-")]
+    fresh = [w for w in change.added if not w.startswith("-")]
+    if not attempt.same_name or not attempt.kept_things or len(verbs) != 1 or len(fresh) != 1:
+        return False
+    return verbs[0] in MAKING_VERBS and fresh[0] in CHANGING_VERBS
+
+
+def folder_changed(attempt: Attempt) -> bool:
+    """Whether the folder to work on became the one above, or one below: ``cmake .``, ``cmake ..``."""
+    change = attempt.change
+    if not attempt.same_tool or len(change.removed) != 1 or len(change.added) != 1:
+        return False
+    return any(set(w.rstrip("/").split("/")) <= {".", ".."} for w in change.removed + change.added)
+
+
+def user_changed(attempt: Attempt) -> bool:
+    """Whether it is the same host as another user, where the error is about who it was."""
+    change = attempt.change
+    if not attempt.same_name or len(change.removed) != 1 or len(change.added) != 1:
+        return False
+    (was, host), (became, same_host) = (
+        (user, rest) if at else ("", user)
+        for user, at, rest in (w.partition("@") for w in (change.removed[0], change.added[0]))
+    )
+    return host == same_host and was != became != ""
+
+
 DEFAULT_RULES: tuple[Rule, ...] = (suggested, words_joined)
 
 RULES: dict[FailureKind, tuple[Rule, ...]] = {
-    **dict.fromkeys(OPTIONS_THAT_MEND, (option_added, suggested, words_joined)),
+    **dict.fromkeys(
+        (*OPTIONS_THAT_MEND, *OTHER_TOOLS), (option_added, other_tool, suggested, words_joined)
+    ),
     K.COMMAND_NOT_FOUND: (another_program, tool_corrected, through_interpreter, suggested),
     K.NO_UPSTREAM: (option_added, operands_added, suggested, words_joined),
     K.MISSING_VARIABLE: (variable_as_argument, option_added, suggested),
@@ -337,7 +383,7 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.SHELL_SYNTAX: (requoted, words_joined),
     K.EXPRESSION_SYNTAX: (called_differently, words_joined, suggested),
     K.MISSING_FILE: (path_corrected, program_path_corrected, option_added, suggested, words_joined),
-    K.MISSING_MANIFEST: (path_corrected, option_added, suggested),
+    K.MISSING_MANIFEST: (path_corrected, option_added, folder_changed, suggested),
     K.MISSING_TARGET: (target_corrected, option_added, suggested),
     K.MISSING_PACKAGE: (
         target_corrected,
@@ -355,9 +401,10 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.NOT_RUNNING: (other_service_manager, option_added, suggested),
     K.PORT_IN_USE: (address_changed, option_added),
     K.DNS: (host_corrected,),
+    K.AUTHENTICATION: (option_added, user_changed, suggested, words_joined),
     K.CONNECTION: (),  # another address is another question
     K.OUT_OF_MEMORY: (option_added,),
-    K.ALREADY_EXISTS: (option_added, option_dropped, suggested, words_joined),
+    K.ALREADY_EXISTS: (option_added, option_dropped, taken_as_it_is, suggested, words_joined),
     K.OTHER: (suggested, words_joined, slip_corrected, tool_corrected),
 }
 """What counts as a correction, by the kind of error; kinds that are not here: ``DEFAULT_RULES``."""
