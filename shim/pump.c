@@ -1,10 +1,16 @@
 #include "pump.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { TYPED, SHELL, SHOWN };
+
+enum {
+    STREAM_READ = 2048,
+    STREAM_YIELDS = 3,
+};
 
 static bool is_over(ssize_t got)
 {
@@ -76,29 +82,45 @@ void pump_add(struct pump *pump, const char *bytes, size_t size)
     pump->out_size += size;
 }
 
-/* Read until there is no more or `limit` is reached: many short reads make one long write. Return as
- * pump_serve does. */
-static bool take(struct pump *pump, size_t limit)
+/* What follows a read that took all there was room for in the kernel is about to be there. */
+static ssize_t read_soon(const struct pump *pump, char *at, size_t size)
+{
+    ssize_t got = read(pump->master, at, size);
+
+    for (int i = 0; i < STREAM_YIELDS && got < 0 && errno == EAGAIN; i++) {
+        sched_yield();
+        got = read(pump->master, at, size);
+    }
+    return got;
+}
+
+/* Read once, and on while there is a stream. Return how much, 0 for nothing now, -1 where the shell's
+ * terminal is closed. */
+static ssize_t take(struct pump *pump, size_t limit)
 {
     char *at = pump->out + pump->out_at + pump->out_size;
-    size_t size = 0;
-    ssize_t got = 1;
+    ssize_t got = read(pump->master, at, limit);
+    size_t size = got > 0 ? (size_t)got : 0;
 
-    while (size < limit && got > 0) {
-        got = read(pump->master, at + size, limit - size);
-        if (got > 0)
-            size += (size_t)got;
+    while (got >= STREAM_READ && size < limit) {
+        got = read_soon(pump, at + size, limit - size);
+        size += got > 0 ? (size_t)got : 0;
     }
     if (size == 0)
-        return got > 0 || !is_over(got);
+        return is_over(got) ? -1 : 0;
     pump->out_size += pump->filter == NULL ? size : pump->filter(pump->context, at, size);
-    return true;
+    return (ssize_t)size;
 }
 
 bool pump_take(struct pump *pump)
 {
-    make_room(pump);
-    return take(pump, room(pump));
+    ssize_t took = 1;
+
+    while (took > 0) {
+        make_room(pump);
+        took = room(pump) > 0 ? take(pump, room(pump)) : 0;
+    }
+    return took == 0;
 }
 
 /* ---- both ---- */
@@ -123,7 +145,7 @@ bool pump_serve(struct pump *pump, const struct pollfd ready[PUMP_FDS])
         type_on(pump);
     if ((ready[SHELL].revents & (POLLIN | POLLHUP)) == 0 || pump->out_size > 0)
         return true;
-    if (!take(pump, PUMP_GATHER))
+    if (take(pump, PUMP_GATHER) < 0)
         return false;
     pump_show(pump);
     return true;

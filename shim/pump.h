@@ -11,7 +11,7 @@
 
 enum {
     PUMP_TYPED = 8 * 1024,
-    PUMP_GATHER = 64 * 1024, /* shown at once */
+    PUMP_GATHER = 8 * 1024,  /* shown at once */
     PUMP_BEHIND = 32 * 1024, /* more than a terminal of the kernel's holds back */
     PUMP_SLACK = 4 * 1024,   /* for what is put in between: a hint, a filter's rest */
 };

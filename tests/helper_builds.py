@@ -39,3 +39,10 @@ def wire_check() -> Path:
     """Return the program that speaks for the helper's wire code."""
     _make("build/wire-check")
     return SHIM / "build/wire-check"
+
+
+@functools.cache
+def screen_check() -> Path:
+    """Return the program that speaks for the helper's filter of terminal output."""
+    _make("build/screen-check")
+    return SHIM / "build/screen-check"
