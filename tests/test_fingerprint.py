@@ -168,6 +168,14 @@ def test_without_a_fingerprint_all_is_as_if_nobody_edited(app: Path) -> None:
     assert work.learner.said() == [("node start.js", "npm install && node start.js")]
 
 
+def test_a_linked_worktree_has_an_index_of_its_own(app: Path) -> None:
+    linked = app.with_name("linked")
+    git(app, "worktree", "add", "-q", str(linked))
+
+    assert fail_install_pass(linked, lambda: git(app, "add", "-A")).rules != []
+    assert fail_install_pass(linked, lambda: EDITS["what is staged"](linked)).rules == []
+
+
 def test_outside_git_only_what_is_named_is_looked_at(tmp_path: Path) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "src/app.js").write_text("table\n")
