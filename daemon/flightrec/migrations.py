@@ -78,7 +78,7 @@ CREATE TABLE rules (
   project TEXT NOT NULL,                 -- where it was born
   upstream TEXT NOT NULL,                -- a hash of the origin that the project names
   seen_in TEXT NOT NULL,                 -- JSON list: projects that confirmed it
-  origin TEXT NOT NULL,                  -- recorded | person | import
+  origin TEXT NOT NULL,                  -- recorded | person | import:NAME
   trigger TEXT NOT NULL,                 -- JSON
   remedy TEXT NOT NULL,                  -- JSON
   proven INTEGER NOT NULL,               -- an error text says that this is the remedy

@@ -283,7 +283,9 @@ class Recorder:
         project = recovery.failure.run.project
         upstream = _origin_of(project, recovery.failure.run, step.run)
         core = rule_key(draft.trigger, draft.remedy)
-        known = self.book.same(core, project, bound=draft.bound, origin=upstream)
+        known = self.book.same(
+            core, project, bound=draft.bound, origin=upstream, quarantined=draft.scope is Scope.USER
+        )
         if known is None:
             known = self.book.add(
                 draft,

@@ -41,7 +41,7 @@ def to_row(rule: Rule) -> tuple[object, ...]:
         rule.project,
         rule.upstream,
         msgspec.json.encode(rule.seen_in).decode(),
-        rule.origin.value,
+        f"{rule.origin.value}:{rule.source}" if rule.source else rule.origin.value,
         msgspec.json.encode(rule.trigger).decode(),
         msgspec.json.encode(rule.remedy).decode(),
         int(rule.proven),
@@ -69,13 +69,15 @@ def from_row(row: tuple[Any, ...]) -> Rule:
     values = dict(zip(COLUMNS, row, strict=True))
     for derived in ("key", "kind", "failure_kind", "program"):
         del values[derived]
+    origin, _, source = values["origin"].partition(":")
     return Rule(
         **{
             **values,
             "status": Status(values["status"]),
             "scope": Scope(values["scope"]),
             "seen_in": _decode_list(values["seen_in"]),
-            "origin": Origin(values["origin"]),
+            "origin": Origin(origin),
+            "source": source,
             "trigger": decode_trigger(values["trigger"]),
             "remedy": decode_remedy(values["remedy"]),
             "proven": bool(values["proven"]),

@@ -1,7 +1,7 @@
 """A rule in the words of a shell, for people and for memory files. Slots show as ``...``."""
 
 from flightrec.quoting import quote
-from flightrec.rules import Pattern, Rule, Slot
+from flightrec.rules import Pattern, Remedy, Rule, Slot, Trigger
 
 ANYTHING = "..."
 
@@ -10,17 +10,24 @@ _ROOT = ("", ".")
 
 def failing_command(rule: Rule) -> str:
     """Return what the rule says fails."""
-    return _typed(
-        tuple(part if isinstance(part, Slot) else quote(part) for part in rule.trigger.words)
-    )
+    return failing_text(rule.trigger)
+
+
+def failing_text(trigger: Trigger) -> str:
+    """Return what a rule with this trigger says fails."""
+    return _typed(tuple(part if isinstance(part, Slot) else quote(part) for part in trigger.words))
 
 
 def working_command(rule: Rule) -> str:
     """Return what the rule says works instead; empty where it knows nothing that does."""
-    remedy = rule.remedy
+    return working_text(rule.trigger, rule.remedy)
+
+
+def working_text(trigger: Trigger, remedy: Remedy) -> str:
+    """Return what a rule with this trigger and remedy says works instead."""
     if not (remedy.words or remedy.prefix or remedy.before or remedy.directory is not None):
         return ""
-    command = _typed(remedy.words) if remedy.words else failing_command(rule)
+    command = _typed(remedy.words) if remedy.words else failing_text(trigger)
     steps = [*remedy.before]
     if remedy.directory is not None and remedy.directory not in _ROOT:
         steps.append(f"cd {quote(remedy.directory)}")

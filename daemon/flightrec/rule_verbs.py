@@ -9,15 +9,16 @@ from typing import Any
 
 import msgspec
 
-from flightrec import person
+from flightrec import bundle, person
 from flightrec.errors import FlightrecError
 from flightrec.exporter import ExportRow, note
+from flightrec.generalise import Draft
 from flightrec.person import Act
 from flightrec.places import find_place
 from flightrec.redact import Safe
 from flightrec.reflect import reflect
 from flightrec.rulebook import Rulebook
-from flightrec.rules import Rule
+from flightrec.rules import Origin, Rule, Scope
 from flightrec.workplace import Verb, Workplace
 
 
@@ -127,6 +128,42 @@ def _export_asked(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]
     return {"path": asked.path}
 
 
+class _Import(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a bundle, and what the bundle is called."""
+
+    name: str
+    rules: tuple[bundle.BundledRule, ...]
+
+
+def _import(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Enter rules of a bundle, in quarantine; whoever asks, they are judged again."""
+    asked = msgspec.convert(arguments, _Import)
+    if not bundle.NAME.fullmatch(asked.name):
+        raise FlightrecError("a bundle's name has letters, digits, dots and dashes")
+    bundle.check(asked.rules)
+    at_us = time.time_ns() // 1000
+    with _changes(place) as book:
+        judged = bundle.judge(asked.rules, book.knows, place.redactor)
+        entered = [
+            _enter(book, one, asked.name, at_us) for one in judged if one.fate is bundle.Fate.NEW
+        ]
+    return {"entered": entered}
+
+
+def _enter(book: Rulebook, judged: bundle.Judged, name: str, at_us: int) -> str:
+    draft = Draft(judged.trigger, judged.remedy, Scope.USER, bound=False, proven=False)
+    rule = book.add(
+        draft,
+        kind="ERR",
+        origin=Origin.IMPORT,
+        project="",
+        at_us=at_us,
+        uid=judged.uid,
+        source=name,
+    )
+    return rule.id
+
+
 def _change(place: Workplace, change: Callable[[Rulebook], Rule]) -> dict[str, Any]:
     """Make one change and say what became of the rule."""
     with _changes(place) as book:
@@ -156,4 +193,5 @@ RULE_VERBS: dict[str, Verb] = {
     "rule_learn": _learn,
     "reflect": _reflect,
     "export_asked": _export_asked,
+    "bundle_import": _import,
 }

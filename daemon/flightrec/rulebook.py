@@ -38,7 +38,7 @@ from flightrec.rule_rows import (
     row_crc,
     to_row,
 )
-from flightrec.rules import Origin, Remedy, Rule, Scope, Status, Trigger, Verdict, key_of
+from flightrec.rules import Origin, Remedy, Rule, Scope, Status, Trigger, Verdict, key_of, rule_key
 from flightrec.shell_words import parse
 
 PROJECTS_KEPT = 16
@@ -165,6 +165,10 @@ class Rulebook:
         """Return the rule as it stands now."""
         return self.rule(rule.id) or rule
 
+    def knows(self, uid: bytes, core: str) -> bool:
+        """Whether there is a rule with this identity, or one for everywhere that says the same."""
+        return next(self._rules("WHERE uid = ? OR key = ?", uid, core), None) is not None
+
     def rules(self, *statuses: Status) -> list[Rule]:
         """Return the rules with one of these statuses, or all, in the order of their ids."""
         if not statuses:
@@ -207,12 +211,21 @@ class Rulebook:
         order = f"ORDER BY c - d DESC, c DESC, id LIMIT {RULES_AT_ONCE}"
         return list(self._rules(f"WHERE {where} {order}", *hits))
 
-    def same(self, core: str, project: str, *, bound: bool, origin: str = "") -> Rule | None:
+    def same(
+        self,
+        core: str,
+        project: str,
+        *,
+        bound: bool,
+        origin: str = "",
+        quarantined: bool = True,
+    ) -> Rule | None:
         """Return the rule with this trigger and remedy that is to count for this project.
 
         A rule of another project is returned too, so that it may be widened, unless what it says
         is ``bound`` to the project. Not that of another clone with the same ``origin``, which is no
-        second project, and may only claim to be a clone.
+        second project, and may only claim to be a clone. An import that nobody stands for only
+        where ``quarantined`` ones do: what one project shows must not let it out of quarantine.
         """
         if bound:
             return next(self._rules("WHERE key = ?", key_of(core, Scope.PROJECT, project)), None)
@@ -222,7 +235,8 @@ class Rulebook:
         own = [
             rule
             for rule in found
-            if rule.belongs_to(project) or not origin or rule.upstream != origin
+            if (rule.belongs_to(project) or not origin or rule.upstream != origin)
+            and (quarantined or not rule.is_quarantined)
         ]
         return min(own, key=lambda rule: _nearness(rule, project), default=None)
 
@@ -266,7 +280,7 @@ class Rulebook:
                 remedy=remedy,
                 scope=Scope(scope),
                 project=project,
-                origin=Origin(origin),
+                origin=Origin(origin.partition(":")[0]),
                 c=c,
                 d=d,
                 failed=bool(failed),
@@ -295,11 +309,16 @@ class Rulebook:
         project: str,
         at_us: int,
         upstream: str = "",
+        uid: bytes | None = None,
+        source: str = "",
     ) -> Rule:
-        """Enter a new rule without any evidence yet; ``kind`` is what its id begins with."""
+        """Enter a new rule without any evidence yet; ``kind`` is what its id begins with.
+
+        One from a bundle brings its ``uid`` along, and the bundle's name as its ``source``.
+        """
         rule = Rule(
             id=self._new_id(kind, at_us),
-            uid=secrets.token_bytes(16),
+            uid=uid or secrets.token_bytes(16),
             status=Status.CANDIDATE,
             trigger=draft.trigger,
             remedy=draft.remedy,
@@ -307,6 +326,7 @@ class Rulebook:
             project=project,
             upstream=upstream,
             origin=origin,
+            source=source,
             proven=draft.proven,
             verdict=Verdict.NONE,
             held_back=held_back_reason(draft.trigger, draft.remedy),
@@ -365,7 +385,10 @@ class Rulebook:
         self._connection.execute("UPDATE rules SET used = used + 1 WHERE id = ?", (rule.id,))
 
     def widen(self, rule: Rule) -> Rule:
-        """Let a project's rule hold everywhere."""
+        """Let a project's rule hold everywhere, in the place of an import that says the same."""
+        core = rule_key(rule.trigger, rule.remedy)
+        for twin in self._rules("WHERE key = ?", key_of(core, Scope.USER, "")):
+            self.delete(twin)
         new = self.update(rule, scope=Scope.USER)
         self._anchor(new)
         return new

@@ -105,6 +105,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about one trigger and one remedy.
 
     ``r``, ``c``, ``d`` count evidence (``evidence.py``); ``used`` counts plain uses of the remedy.
+    ``source`` is the name of the bundle that it came with.
     ``seen_in`` lists the projects in which it was confirmed, ``project`` being the first.
     ``upstream`` is what clones of the project share (``Place.origin``): they are shown its rules,
     and count nothing for them or against them.
@@ -123,6 +124,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     upstream: str = ""
     origin: Origin
+    source: str = ""
     proven: bool
     verdict: Verdict
     r: int = 0
@@ -151,6 +153,11 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     def kind(self) -> str:
         """The kind of recovery, such as ``replace`` or ``prerequisite``."""
         return self.remedy.kind
+
+    @property
+    def is_quarantined(self) -> bool:
+        """Whether it came from somebody else, and nothing and nobody here stands for it yet."""
+        return self.origin is Origin.IMPORT and not self.proven and self.verdict is Verdict.NONE
 
     def belongs_to(self, project: str) -> bool:
         """Whether what happens in a project is evidence for or against the rule."""

@@ -4,8 +4,8 @@
 _flightrec() {
   local words='' before=${COMP_WORDS[COMP_CWORD - 1]}
   case "$COMP_CWORD:${COMP_WORDS[1]}:${COMP_WORDS[2]-}" in
-    1:*) words='install uninstall init run doctor demo status log rules why stats learn dismiss reflect export pause resume forget redact daemon eval help --help --version' ;;
-    2:help:*) words='install uninstall init run doctor demo status log rules why stats learn dismiss reflect export pause resume forget redact daemon eval' ;;
+    1:*) words='install uninstall init run doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval help --help --version' ;;
+    2:help:*) words='install uninstall init run doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval' ;;
     *:install:*) words='-h --help -y --yes --shell' ;;
     *:uninstall:*) words='-h --help -y --yes --purge' ;;
     *:init:*) words='bash zsh -h --help' ;;
@@ -27,6 +27,9 @@ _flightrec() {
     *:learn:*) words='-h --help --everywhere' ;;
     *:dismiss:*) words='-h --help' ;;
     *:reflect:*) words='-h --help --json' ;;
+    [3-9]:bundle:export) words='-h --help' ;;
+    [3-9]:bundle:import) words='-h --help --name --dry-run -y --yes' ;;
+    *:bundle:*) words='export import -h --help' ;;
     *:export:*) words='-h --help --to --agent --team --dry-run --all --json' ;;
     *:pause:*) words='-h --help' ;;
     *:resume:*) words='-h --help' ;;
@@ -48,6 +51,7 @@ _flightrec() {
     log:--since) words='' ;;
     rules:--status) words='candidate active promoted shared archived' ;;
     stats:--since) words='' ;;
+    bundle:--name) words='' ;;
     export:--to) words='' ;;
     export:--agent) words='claude codex gemini qwen opencode copilot droid cline continue pi vibe gptme cursor windsurf aider all' ;;
     forget:--session) words='' ;;

@@ -37,6 +37,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "learn": "teach a rule: what fails, and what to type instead",
         "dismiss": "say that the last hint, or a rule, was wrong this time",
         "reflect": "put the rules in order now: tidy, promote, archive, share",
+        "bundle": "give rules to others as a file, or take theirs in to look at",
         "export": "write proved rules into the memory files of coding agents",
     },
     "Keep private": {

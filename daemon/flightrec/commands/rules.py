@@ -159,6 +159,7 @@ def describe(rule: Rule) -> dict[str, Any]:
         "project": rule.project,
         "seen_in": list(rule.seen_in),
         "origin": rule.origin.value,
+        "source": rule.source,
         "verdict": rule.verdict.value,
         "proven": rule.proven,
         "r": rule.r,
@@ -206,7 +207,8 @@ def _details(rule: Rule) -> Iterator[tuple[str, str]]:
     yield "exported", _where_exported(rule)
     yield "seen in", ", ".join(one_line(project, 100) for project in rule.seen_in) or "-"
     said = f", {rule.verdict.value} by you" if rule.verdict.value else ""
-    yield "origin", f"{rule.origin.value}{said}"
+    source = f" of {one_line(rule.source, 64)}" if rule.source else ""
+    yield "origin", f"{rule.origin.value}{source}{said}"
     for name, time_us in (
         ("first seen", rule.created_us),
         ("last seen", rule.last_us),
@@ -223,6 +225,8 @@ def _where_hinted(rule: Rule) -> str:
         return f"never: {one_line(rule.held_back, 100)}"
     if rule.status in (Status.CANDIDATE, Status.ARCHIVED):
         reason = "nothing proves it" if rule.status is Status.CANDIDATE else "archived"
+        if rule.is_quarantined:
+            reason = "it was imported; say: flightrec rules approve"
         return f"no: {reason}"
     return "everywhere" if rule.scope is Scope.USER else "in its project"
 
