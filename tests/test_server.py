@@ -462,27 +462,35 @@ def test_a_shell_that_types_too_much_is_cut_and_every_command_is_accounted_for(
     assert daemon.query("SELECT count(*) FROM runs") == [(3000 - dropped,)]
 
 
-@pytest.mark.full
-def test_a_thousand_connections_and_stopped_readers_harm_nobody(daemon: DaemonProcess) -> None:
-    """D12, T17."""
-    children = [os.fork() for _ in range(4)]
-    if 0 in children:
+def crowd_in(daemon: DaemonProcess) -> int:
+    """Return the pid of a process that holds 240 connections, asks on some, and reads nothing."""
+    pid = os.fork()
+    if pid == 0:
         with contextlib.suppress(OSError):
             crowd = [daemon.relay() for _ in range(240)]
             for one in crowd[:25]:
-                one.send(*[Request(n, b"status") for n in range(200)])
+                one.send(*[Request(n, b"ping") for n in range(200)])
             signal.pause()
         os._exit(0)
-    wait_until(lambda: daemon.status()["connections"] >= 900)
-    with daemon.relay() as served:
+    return pid
+
+
+@pytest.mark.full
+def test_a_thousand_connections_and_stopped_readers_harm_nobody(daemon: DaemonProcess) -> None:
+    """D12, T17."""
+    children = [crowd_in(daemon) for _ in range(4)]
+    try:
+        wait_until(lambda: daemon.status()["connections"] >= 850)  # some may be given up
         took = []
-        for n in range(500):
-            begun = time.monotonic()
-            served.ask(f"echo {n}")
-            took.append(time.monotonic() - begun)
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        with daemon.relay() as served:
+            for n in range(500):
+                begun = time.monotonic()
+                served.ask(f"echo {n}")
+                took.append(time.monotonic() - begun)
+    finally:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
     assert sorted(took)[495] < 0.2  # the bar is 20 ms
     wait_until(lambda: daemon.status()["connections"] == 0)
 
