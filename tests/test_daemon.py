@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -108,7 +109,7 @@ def test_a_request_starts_the_daemon_where_it_is_missing(home: Path) -> None:
 
 @pytest.mark.usefixtures("stopped")
 def test_the_background_process_holds_nothing_of_its_starter(home: Path) -> None:
-    """Session, folder, descriptors and environment are its own (SAFETY 21)."""
+    """Session, folder, descriptors and environment are its own (T21)."""
     leaked_read, leaked_write = os.pipe()
     os.set_inheritable(leaked_write, True)  # noqa: FBT003 - its only way
     env = {**os.environ, "HOME": str(home), "SECRET_TOKEN": "canary", "LC_ALL": "C.UTF-8"}
@@ -127,6 +128,26 @@ def test_the_background_process_holds_nothing_of_its_starter(home: Path) -> None
     environment = Path(f"/proc/{pid}/environ").read_bytes()
     assert b"canary" not in environment
     assert b"LC_ALL=C.UTF-8" in environment
+
+
+@pytest.mark.usefixtures("stopped")
+@pytest.mark.parametrize(
+    "line", ['x=$({start} 2>&1); echo "$x"', "{start} 2>&1 | cat", "({start}) < /dev/null"]
+)
+def test_whatever_waits_for_the_end_of_its_starter_s_output_does_not_wait_for_it(
+    line: str, home: Path
+) -> None:
+    """T21: a substitution, a pipe and whoever (as ssh does) reads to the end are done at once."""
+    start = f"{shlex.join(FLIGHTREC)} daemon start"
+    done = subprocess.run(
+        ["bash", "-c", line.format(start=start)],
+        env={**os.environ, "HOME": str(home)},
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout
+    assert request(find_paths(str(home)), "ping", autostart=False)["version"] == __version__
 
 
 def test_only_harmless_variables_reach_a_daemon() -> None:

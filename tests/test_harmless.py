@@ -62,7 +62,7 @@ class Screen(pyte.Screen):
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_terminal_only_prints_what_was_made_harmless(text: str) -> None:
-    """Title, modes, cursor and colours are those of plain text of the same length."""
+    """T9: title, modes, cursor and colours are those of plain text of the same length."""
     screen = Screen()
     stream = pyte.Stream(screen)
     before = (screen.title, set(screen.mode), screen.cursor.attrs)
@@ -253,6 +253,7 @@ def lines(text: str) -> list[str]:
     ("command", "harm"), [(line, harm) for harm, text in DANGEROUS.items() for line in lines(text)]
 )
 def test_a_dangerous_remedy_is_never_offered(command: str, harm: Harm) -> None:
+    """T12."""
     danger = danger_in(command)
 
     assert danger is not None

@@ -5,8 +5,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyte
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from flightrec.failure_kinds import FailureKind
@@ -100,6 +101,48 @@ def test_a_rule_of_the_person_that_never_failed_says_so() -> None:
     rule = make_rule(trigger=Trigger("", ("gti", REST)), origin=Origin.PERSON, failures=0)
 
     assert ask(rule) == "flightrec: noted by you; try: git status"
+
+
+class Screen(pyte.Screen):
+    """A terminal that counts what it would send to the shell as if it had been typed."""
+
+    answers = 0
+
+    def write_process_input(self, data: str) -> None:
+        self.answers += len(data)
+
+
+HOSTILE = (
+    "\x1b]0;t\x07", "\x1b]52;c;eA==\x07", "\x1b]8;;x\x1b\\", "\x1bP1$r\x1b\\", "\x1b[6n", "\x1b[2J",
+    "\x1b[?1049h", "\x1b[31m", "\x9b6n", "\x90q\x9c", "\x0e", "\r", "\b", "\x7f", "\u202e",
+    "\u2066", "\u200b", "\u2028", "\n", "%{", "%}", "$(id)", "`id`", "\\[", "!!",
+)  # fmt: skip
+"""What moves a cursor, answers, sets a title or a mode, or means something in a prompt."""
+
+hostile_word = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=3), min_size=1, max_size=6).map(
+    "".join
+)
+
+
+@settings(max_examples=500, deadline=None)
+@example(carried="\udc9b", fixed="x", step="x", is_quoted=False)  # a byte that is no UTF-8
+@given(carried=hostile_word, fixed=hostile_word, step=hostile_word, is_quoted=st.booleans())
+def test_a_terminal_only_prints_a_hint_whatever_is_in_it(
+    carried: str, fixed: str, step: str, *, is_quoted: bool
+) -> None:
+    """T9: in words carried over from what was typed, and in a rule's own, were it offered."""
+    remedy = Remedy("replace", words=("git", fixed, REST), before=(f"echo {step}",))
+    typed = f"gti '{carried}'" if is_quoted else f"gti {carried}"
+    screen = Screen(400, 3)
+    before = (screen.title, set(screen.mode), screen.cursor.attrs, screen.charset)
+
+    for text in (ask(make_rule(), command=typed), ask(make_rule(remedy=remedy), command=typed)):
+        assert text.isprintable()
+        assert len(text) <= 300
+        screen.reset()
+        pyte.Stream(screen).feed(text)
+        assert (screen.title, set(screen.mode), screen.cursor.attrs, screen.charset) == before
+        assert (screen.answers, screen.cursor.y) == (0, 0)
 
 
 def test_the_line_is_shown_whole_where_it_fits_and_is_harmless() -> None:

@@ -585,6 +585,7 @@ def test_a_tool_without_a_shell_gets_its_hint_where_nothing_can_be_confused(stan
 
 
 def test_a_hint_cannot_command_the_terminal(stand: Stand) -> None:
+    """T4, T9: whatever the daemon says."""
     stand.server.manners.hints["true"] = "flightrec: \x1b]0;title\x07\x1b[2J try\r\nthis\nand this"
 
     seen = stand.stage.run(["bash", "-c", "true"])
@@ -872,7 +873,7 @@ def test_a_relative_folder_on_path_is_searched_as_ever(stand: Stand) -> None:
 def test_stand_ins_never_run_each_other_for_ever(
     stand: Stand, home: Path, tmp_path: Path, *, copied: bool
 ) -> None:
-    """Folders of stand-ins on PATH by other names, of another copy, and as files of their own."""
+    """T18: folders of them on PATH by other names, of another copy, and as files of their own."""
     with open_stage(home) as other:
         folders = []
         for number, session in enumerate((stand.stage.session, other.session)):
@@ -893,12 +894,14 @@ def test_stand_ins_never_run_each_other_for_ever(
 
 
 def test_a_moved_home_does_not_make_a_stand_in_find_itself(stand: Stand) -> None:
+    """T18."""
     environment = {**stand.stage.recorded, "HOME": "/nonexistent", "FLIGHTREC_SHIMS": "/nowhere"}
 
     assert stand.stage.run(["bash", "-c", "git statsu"], environment).status == 1
 
 
 def test_a_privileged_program_is_left_alone(stand: Stand, tmp_path: Path) -> None:
+    """T18: it would not be what it is below a stand-in."""
     tool = tmp_path / "setuidtool"
     shutil.copy("/usr/bin/true", tool)
     tool.chmod(0o4755)
@@ -910,6 +913,7 @@ def test_a_privileged_program_is_left_alone(stand: Stand, tmp_path: Path) -> Non
 
 
 def test_a_tool_on_a_terminal_is_left_alone_and_a_shell_there_is_told(stand: Stand) -> None:
+    """T18."""
     for words in (["git", "statsu"], ["bash", "-c", "git statsu"]):
         child = pexpect.spawn(words[0], words[1:], env=stand.stage.recorded, timeout=PATIENCE_S)
         child.read()
