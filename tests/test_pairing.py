@@ -149,6 +149,12 @@ REPLACED = [
     [("git commit -am fix it", 128, "fatal: paths 'it ...' with -a does not make sense"), ("git commit -am 'fix it'",)],
     [("sed s/a/b f", 1, "sed: -e expression #1, char 5: unterminated `s' command"), ("sed s/a/b/ f",)],
     [("awk '{print $1' f", 2, "awk: line 2: missing } near end of file"), ("awk '{print $1}' f",)],
+    # another tool, user or verb for what is there
+    [("rmdir out", 1, "rmdir: failed to remove 'out': Directory not empty"), ("rm -r out",)],
+    [("unzip a.tar.gz", 9, "End-of-central-directory signature not found.  Either this file is not a zipfile"), ("tar xzf a.tar.gz",)],
+    [("git remote add origin g@h:x", 3, "error: remote origin already exists."), ("git remote set-url origin g@h:x",)],
+    [("ssh web", 255, "ada@web: Permission denied (publickey)."), ("ssh root@web",)],
+    [("cmake .", 1, 'CMake Error: The source directory "/b" does not appear to contain CMakeLists.txt.'), ("cmake ..",)],
     # what the error proposes
     [("git push", 128, "fatal: The current branch x has no upstream branch.\n    git push --set-upstream origin x"), ("git push -u origin x",)],
     [("pip install six", 1, "error: externally-managed-environment\nnote: pass --break-system-packages"), ("pip install --break-system-packages six",)],
@@ -230,6 +236,10 @@ NOTHING = {
     "only the secret differs": [("curl -f -H 'Authorization: Bearer ghp_BAD0000000000000000000000000000000000' x.test", 22, "401 Unauthorized"), ("curl -f -H 'Authorization: Bearer ghp_GOOD000000000000000000000000000000000' x.test",)],
     "a file made in an editor": [("cat plan.md", 1, "cat: plan.md: No such file or directory"), ("cat plan.md",)],
     "another project": [("make", 2, "make: *** [Makefile:2: all] Error 1", "/a"), ("make", 0, "", "/b")],
+    "another host": [("ssh ada@web", 255, "ada@web: Permission denied (publickey)."), ("ssh ada@db",)],
+    "another folder is not the one above": [("docker build api", 1, 'unable to prepare context: path "api" not found'), ("docker build web",)],
+    "another remote": [("git remote add origin g@h:x", 3, "error: remote origin already exists."), ("git remote add fork g@h:y",)],
+    "a narrower run of the tests, as the tool proposes": [("cargo test", 101, "error: test failed, to rerun pass `--lib`"), ("cargo test --lib",)],
     "no match is an answer": [("grep -n x f", 1), ("grep -n y f",)],
     "an error that is only hidden": [("rm -q x", 1, "rm: invalid option -- 'q'"), ("rm -q x || true", 0, "rm: invalid option -- 'q'")],
     "still missing behind a pipe": [("frob f", 127, NOT_FOUND.format("frob")), ("frob f | head", 0, NOT_FOUND.format("frob"))],

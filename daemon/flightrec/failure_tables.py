@@ -465,6 +465,7 @@ _SERVICES = (
 _VARIABLES = (
     _row(K.MISSING_VARIABLE, "", "unbound variable", r"VARIABLE: unbound variable|(?P<name>\b[a-z_]\w*): unbound variable"),
     _row(K.MISSING_VARIABLE, "", "parameter", r"VARIABLE: parameter (?:not set|null or not set)"),
+    _row(K.MISSING_VARIABLE, "terraform", "input variable", r"input variable QUOTED is not set"),
     _row(K.MISSING_VARIABLE, "", "keyerror", r"KeyError: VARIABLE$"),
     _row(K.MISSING_VARIABLE, "", "environment variable", r"[Ee]nvironment variables?:? VARIABLE"),
     _row(K.MISSING_VARIABLE, "", "environment variable", r"VARIABLE environment variable"),
@@ -643,6 +644,7 @@ _OUTCOMES = (
     _row(K.TEST_FAILURE, "", "failed", r"^(?:failed|error) \S+::\S+|\b\d+ (?:tests? |specs? |suites? )?failed\b|^failed \((?:failures|errors)|test result: failed|^tests failed|failed tests?:|\bfailed\b.{0,20}\d+ passed"),
     _row(K.TEST_FAILURE, "", "fail", r"^not ok \d|^\s*# fail [1-9]|^\s*\d+ failing\b|\bfailures?: [1-9]|^\s*fail:? [1-9]\d*\b|^fail\s+\S+|^\s*--- fail|there (?:were failing|are test failures)|\b[1-9]\d* failures?\b"),
     _row(K.TEST_FAILURE, "", "not ok", r"^\s*not ok \d"),
+    _row(K.TEST_FAILURE, "", "to rerun pass"),
     _row(K.TEST_FAILURE, "", "assert", r"assertionerror|assertion failed|assert_eq|^e\s+assert|panicked at .{0,80}assert"),
     _row(K.COMPILE_ERROR, "", "syntaxerror"),
     _row(K.COMPILE_ERROR, "", "indentationerror"),

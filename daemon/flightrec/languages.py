@@ -260,4 +260,4 @@ def to_english(text: str, lowered: str, keys: frozenset[str]) -> str:
     for key, phrase, pattern, english in _ASCII if text.isascii() else _PHRASES:
         if (not key or key in keys) and phrase in lowered:
             text = pattern.sub(english, text)
-    return text
+    return text.replace("：", ": ") if "：" in text else text

@@ -334,7 +334,7 @@ def taken_as_it_is(attempt: Attempt) -> bool:
 
 
 def folder_changed(attempt: Attempt) -> bool:
-    """Whether the folder to work on became the one above, or one below: ``cmake .``, ``cmake ..``."""
+    """Whether the folder to work on became the one above or below: ``cmake .``, ``cmake ..``."""
     change = attempt.change
     if not attempt.same_tool or len(change.removed) != 1 or len(change.added) != 1:
         return False
