@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -26,7 +26,7 @@ from flightrec.wire import Source, TailSource
 from growth import assert_linear
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 SECOND = 1_000_000
 HOME = "/home/ada/app"
@@ -79,11 +79,11 @@ def make_run(number: int, typed: Typed, at_s: int) -> CommandRun:
     )
 
 
-def play(session: Sequence[tuple[object, ...]]) -> list[tuple[Recovery, dict[bytes, int]]]:
+def play(session: Sequence[tuple[Any, ...]]) -> list[tuple[Recovery, dict[bytes, int]]]:
     """Type a session; return its recoveries and the numbers of its runs."""
     history, found, numbers, now = SessionHistory(), [], {}, 0
     for number, row in enumerate(session):
-        typed = Typed(*row)  # type: ignore[arg-type] - rows are written as plain tuples
+        typed = Typed(*row)
         now += typed.after_s
         run = make_run(number, typed, now)
         numbers[run.run] = number
@@ -95,7 +95,7 @@ def play(session: Sequence[tuple[object, ...]]) -> list[tuple[Recovery, dict[byt
     return found
 
 
-def learned(session: Sequence[tuple[object, ...]]) -> list[Found]:
+def learned(session: Sequence[tuple[Any, ...]]) -> list[Found]:
     """Return the proven recoveries of a session."""
     return [
         Found(
@@ -168,7 +168,7 @@ REPLACED = [
 
 @pytest.mark.parametrize("session", REPLACED, ids=lambda s: s[0][0])
 def test_a_corrected_command_replaces_the_failed_one(
-    session: Sequence[tuple[object, ...]],
+    session: Sequence[tuple[Any, ...]],
 ) -> None:
     assert learned(session) == [Found(0, 1, "replace")]
 
@@ -199,7 +199,7 @@ AROUND = [
 
 @pytest.mark.parametrize(("kind", "needed", "session"), AROUND, ids=lambda v: str(v)[:40])
 def test_a_command_that_passes_after_its_cause_was_mended(
-    kind: str, needed: tuple[int, ...], session: Sequence[tuple[object, ...]]
+    kind: str, needed: tuple[int, ...], session: Sequence[tuple[Any, ...]]
 ) -> None:
     assert learned(session) == [Found(0, len(session) - 1, kind, needed)]
 
@@ -207,7 +207,7 @@ def test_a_command_that_passes_after_its_cause_was_mended(
 RED = "FAILED tests/test_a.py::test_a - assert 1 == 2\n1 failed in 0.1s"
 REFUSED = "curl: (7) Failed to connect to localhost port 80: Connection refused"
 
-NOTHING = {
+NOTHING: dict[str, list[tuple[Any, ...]]] = {
     "red, edit, green": [("pytest -q", 1, RED), ("pytest -q",)],
     "a narrower run of the tests mends nothing": [("pytest -q", 1, RED), ("pytest -q tests/test_b.py",)],
     "an installation does not mend a red test": [("npm test", 1, "Tests: 1 failed, 3 passed"), ("npm install",), ("npm test",)],
@@ -358,7 +358,7 @@ outcomes = st.sampled_from(
 @settings(max_examples=150, deadline=None)
 @given(commands, outcomes, st.lists(st.sampled_from([("ls",), ("git status",), ("cat a",)])))
 def test_an_unchanged_rerun_never_gives_a_rule(
-    command: str, outcome: tuple[int, str], between: list[tuple[object, ...]]
+    command: str, outcome: tuple[int, str], between: list[tuple[Any, ...]]
 ) -> None:
     status, tail = outcome
 
@@ -386,9 +386,9 @@ def test_no_text_stops_the_pairing(command: str, tail: str, fix: str, status: in
 
 
 @pytest.mark.parametrize("make", [lambda n: "a " * n, lambda n: "-x" * n, lambda n: "'" * n])
-def test_hostile_commands_take_linear_time(make: object) -> None:
+def test_hostile_commands_take_linear_time(make: Callable[[int], str]) -> None:
     def learn(size: int) -> None:
-        text = make(size)  # type: ignore[operator] - a function of a size
+        text = make(size)
         failed = Typed(f"gti {text}"[:16000], 127, NOT_FOUND.format("gti"))
         play([tuple(failed), (f"git {text}"[:16000],)])
 
