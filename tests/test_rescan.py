@@ -66,6 +66,8 @@ def test_what_is_found_today_is_gone_from_every_file(store: Store, paths: Paths)
     assert [path.name for path in backups.iterdir()] == ["without"]
     assert not (paths.state / "flightrec.db.corrupt-1").exists()
     assert store.damaged_rows() == 0
+    signatures = store.connection.execute("SELECT group_concat(signature) FROM failures").fetchone()
+    assert "canary" not in str(signatures), "where digits are blanked, no byte is as it was"
     (cat, mysql) = store.recent_runs(2)
     assert cat.command == "cat notes-‹secret:repeated›"
     assert (mysql.command, mysql.secret) == ("mysql -uroot -p‹secret:pass› shop", True)
@@ -112,8 +114,9 @@ def test_it_is_done_in_portions_and_goes_on_where_it_was(store: Store, paths: Pa
     shell = Shell(store)
     for n in range(2 * PORTION + 1):
         shell.type(f"echo zebra-{n}")
-    first = Rescan(store, paths, DENIED).step(Recorder(store).book, lambda: None)
-    assert first == Rescanned(done=False, changed=PORTION)
+    book = Recorder(store).book
+    changed = [Rescan(store, paths, DENIED).step(book, lambda: None).changed for _ in range(2)]
+    assert changed == [0, PORTION], "first the rules, of which there are none"
     state = Rescan(store, paths, DENIED).state()
     assert state == {"due": 1, "left": PORTION + 1, "changed": PORTION}
     assert go_over(store, paths).changed == 2 * PORTION + 1
@@ -140,9 +143,11 @@ def test_a_reader_that_holds_old_pages_puts_the_end_off(store: Store, paths: Pat
         reader.execute("SELECT count(*) FROM runs").fetchone()
         with pytest.raises(FlightrecError, match="keeps an old copy"):
             go_over(store, paths)
-    assert Rescan(store, paths, DENIED).is_due
+    rescan = Rescan(store, paths, DENIED)
+    assert rescan.is_due
+    rescan.begin()
     go_over(store, paths)
-    assert holders(paths, "zebra-1") == []
+    assert holders(paths, "zebra-1") == [], "though no row had to be changed the second time"
 
 
 def record(daemon: DaemonProcess) -> None:
@@ -183,3 +188,14 @@ def test_a_daemon_starts_with_cleaning_and_the_command_does_it_once_more(home: P
         result = flightrec("redact", "--rescan", home=home)
         assert (result.stdout, result.stderr) == ("Gone over everything: 0 rows changed.\n", "")
     assert flightrec("redact", "--rescan", "x", home=home).returncode == 2
+
+
+def test_what_was_not_gone_over_yet_is_not_shown_either(store: Store, paths: Paths) -> None:
+    """No daemon runs: the log is redacted as it is printed."""
+    Shell(store).type("make zebra-9", 2, "no rule for zebra-9")
+    paths.config.parent.mkdir(parents=True)
+    paths.config.write_text('[redaction]\ndeny = ["zebra-[0-9]+"]\n')
+    for words in (["log"], ["log", "--json"]):
+        shown = flightrec(*words, home=paths.home).stdout
+        assert "make" in shown
+        assert "zebra" not in shown

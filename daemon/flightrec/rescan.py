@@ -7,10 +7,11 @@ taken out is then taken out of the files as well, as if it had been forgotten.
 """
 
 import contextlib
+import enum
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from flightrec.redact import TEXT_MAX, VERSION, Redactor, Safe
 from flightrec.rule_text import failing_command, working_command
 from flightrec.rulebook import Rulebook
 from flightrec.rules import Pattern, Remedy, Rule, Slot, Trigger
-from flightrec.store import RUN_COLUMNS, Store, row_crc, to_bytes
+from flightrec.store import RUN_COLUMNS, RecordedRun, Store, row_crc, to_bytes
 
 PORTION = 100
 """Rows at a time: about a hundredth of a second each, and none of them waits for another."""
@@ -32,14 +33,13 @@ DONE = "redaction"
 """The key of the redaction that went over all rows last."""
 
 PROGRESS = "redaction-progress"
-"""The key of where it is: the redaction, the run up to which it came, and the rows it changed."""
+"""The key of how far it is."""
 
 OF_RUNS = ("project", "worktree", "cwd", "end_cwd", "agent", "tool_use_id", "tail")
 """Texts of a run that are redacted as such; its command is redacted as a command, before them."""
 
 BESIDE = {
     "sessions": ("agent",),
-    "failures": ("program", "subcommand", "signature"),
     "outcomes": ("project", "worktree", "signature"),
     "evidence": ("project",),
     "hints": ("remedy",),
@@ -68,9 +68,25 @@ class Rescanned:
     changed: int
 
 
+class _Phase(enum.IntEnum):
+    """What is gone over, in this order.
+
+    Rules come first, for they are shown; and once more after the runs, for new ones may have been
+    learned from runs that were not gone over yet.
+    """
+
+    RULES = 0
+    RUNS = 1
+    NEW_RULES = 2
+    REST = 3
+
+
 class _Progress(msgspec.Struct, frozen=True):
+    """How far it is; ``after`` is the last row seen in this phase, a rule's id or a run's."""
+
     edition: str
-    run: int = 0
+    phase: _Phase = _Phase.RULES
+    after: str = ""
     changed: int = 0
     finished: bool = False
 
@@ -94,16 +110,25 @@ class Rescan:
 
     def begin(self) -> None:
         """Go over everything once more, whatever was done before."""
+        unfinished = self._unfinished(self._progress())
         with self._store.transaction() as connection:
-            connection.execute("DELETE FROM meta WHERE key IN (?, ?)", (DONE, PROGRESS))
+            connection.execute("DELETE FROM meta WHERE key = ?", (DONE,))
+            self._keep(_Progress(self._edition, changed=unfinished))
 
     def state(self) -> dict[str, int]:
         """Return how many runs are left to go over, and how many rows were changed so far."""
         progress = self._progress()
-        (left,) = self._store.connection.execute(
-            "SELECT count(*) FROM runs WHERE id > ?", (progress.run,)
-        ).fetchone()
+        left = self._runs_left(progress) if self.is_due else 0
         return {"due": int(self.is_due), "left": left, "changed": progress.changed}
+
+    def _runs_left(self, progress: _Progress) -> int:
+        if progress.phase > _Phase.RUNS:
+            return 0
+        after = int(progress.after or 0) if progress.phase is _Phase.RUNS else 0
+        (left,) = self._store.connection.execute(
+            "SELECT count(*) FROM runs WHERE id > ?", (after,)
+        ).fetchone()
+        return int(left)
 
     def step(self, book: Rulebook, refresh_exports: Callable[[], object]) -> Rescanned:
         """Go over the next portion; the last one takes what was found out of the files, too.
@@ -113,12 +138,15 @@ class Rescan:
         """
         progress = self._progress()
         with self._store.transaction() as connection:
-            last, changed = self._go_over_runs(connection, progress)
-            if last is None:
-                changed += self._go_over_the_rest(connection, book)
-            progress = _Progress(self._edition, last or progress.run, progress.changed + changed)
+            after, changed = self._go_over(connection, book, progress)
+            progress = msgspec.structs.replace(
+                progress, after=after or "", changed=progress.changed + changed
+            )
+            is_last = progress.phase is _Phase.REST
+            if after is None and not is_last:
+                progress = msgspec.structs.replace(progress, phase=_Phase(progress.phase + 1))
             self._keep(progress)
-        if last is not None:
+        if not is_last:
             return Rescanned(done=False, changed=progress.changed)
         if progress.changed:
             rewrite(self._store.connection)
@@ -129,30 +157,56 @@ class Rescan:
             self._store.set_meta(DONE, self._edition)
         return Rescanned(done=True, changed=progress.changed)
 
+    def redact(self, run: RecordedRun) -> RecordedRun:
+        """Return a run as it will be once it was gone over, for who shows it before that."""
+        command = self._redactor.redact_command(run.command, run.session)
+        texts: dict[str, Any] = {
+            name: self._redactor.redact_text(getattr(run, name), run.session)
+            for name in (*OF_RUNS, "program")
+            if getattr(run, name) is not None
+        }
+        if run.signature is not None and texts["tail"] != run.tail:
+            texts["signature"] = _without_message(run.signature)
+        return replace(run, command=command.text, secret=run.secret or command.found, **texts)
+
     def _progress(self) -> _Progress:
         with contextlib.suppress(msgspec.DecodeError):
             found = msgspec.json.decode(self._store.get_meta(PROGRESS) or "", type=_Progress)
             if found.edition == self._edition:
                 return found
             # What another edition took out may still lie in free pages.
-            return _Progress(self._edition, changed=0 if found.finished else found.changed)
+            return _Progress(self._edition, changed=self._unfinished(found))
         return _Progress(self._edition)
+
+    @staticmethod
+    def _unfinished(progress: _Progress) -> int:
+        """Return how many rows were changed whose old text may still lie in the files."""
+        return 0 if progress.finished else progress.changed
 
     def _keep(self, progress: _Progress) -> None:
         self._store.set_meta(PROGRESS, msgspec.json.encode(progress).decode())
 
+    def _go_over(
+        self, connection: sqlite3.Connection, book: Rulebook, progress: _Progress
+    ) -> tuple[str | None, int]:
+        """Return the last row of a portion, None where there was none, and how many changed."""
+        match progress.phase:
+            case _Phase.RULES | _Phase.NEW_RULES:
+                return self._go_over_rules(connection, book, progress.after)
+            case _Phase.RUNS:
+                return self._go_over_runs(connection, int(progress.after or 0))
+            case _Phase.REST:
+                return None, self._go_over_the_rest(connection)
+
     # -- runs -----------------------------------------------------------------------------------
 
-    def _go_over_runs(
-        self, connection: sqlite3.Connection, progress: _Progress
-    ) -> tuple[int | None, int]:
-        """Return the last run of the portion, None where there was none, and how many changed."""
-        rows = connection.execute(_SELECT, (progress.run, PORTION)).fetchall()
+    def _go_over_runs(self, connection: sqlite3.Connection, after: int) -> tuple[str | None, int]:
+        rows = connection.execute(_SELECT, (after, PORTION)).fetchall()
         changed = sum(
             self._go_over_run(connection, row_id, session, values)
             for row_id, session, *values in rows
         )
-        return (rows[-1][0] if rows else None), changed
+        return (str(rows[-1][0]) if rows else None), changed
 
     def _go_over_run(
         self, connection: sqlite3.Connection, row_id: int, session: bytes, old: Sequence[Any]
@@ -184,18 +238,36 @@ class Rescan:
 
     def _go_over_failures(self, connection: sqlite3.Connection, run: int, session: bytes) -> None:
         """Take out what the run's own command gave away, which nothing later could tell."""
-        rows = connection.execute("SELECT id, signature FROM failures WHERE run_id = ?", (run,))
-        for failure, signature in rows.fetchall():
-            safe = self._redactor.redact_text(signature, session)
+        rows = connection.execute(
+            "SELECT program, subcommand, signature, id FROM failures WHERE run_id = ?", (run,)
+        )
+        for program, subcommand, old, failure in rows.fetchall():
+            signature = to_bytes(self._redactor.redact_text(_without_message(old), session))
+            texts = [self._redactor.redact_text(text, session) for text in (program, subcommand)]
             connection.execute(
-                "UPDATE failures SET signature = CAST(? AS TEXT) WHERE id = ?",
-                (to_bytes(safe), failure),
+                "UPDATE failures SET program = CAST(? AS TEXT), subcommand = CAST(? AS TEXT),"
+                " signature = CAST(? AS TEXT) WHERE id = ?",
+                (*map(to_bytes, texts), signature, failure),
+            )
+            connection.execute(
+                "UPDATE outcomes SET signature = CAST(? AS TEXT) WHERE signature = CAST(? AS TEXT)",
+                (signature, to_bytes(old)),
             )
 
     # -- everything else ------------------------------------------------------------------------
 
-    def _go_over_the_rest(self, connection: sqlite3.Connection, book: Rulebook) -> int:
-        changed = sum(self._go_over_rule(book, rule) for rule in book.rules())
+    def _go_over_rules(
+        self, connection: sqlite3.Connection, book: Rulebook, after: str
+    ) -> tuple[str | None, int]:
+        rows = connection.execute(
+            "SELECT id FROM rules WHERE id > ? ORDER BY id LIMIT ?", (after, PORTION)
+        ).fetchall()
+        rules = filter(None, [book.rule(rule_id) for (rule_id,) in rows])
+        changed = sum(self._go_over_rule(book, rule) for rule in rules)
+        return (rows[-1][0] if rows else None), changed
+
+    def _go_over_the_rest(self, connection: sqlite3.Connection) -> int:
+        changed = 0
         for table, columns in BESIDE.items():
             for column in columns:
                 changed += self._go_over_column(connection, table, column)
@@ -235,6 +307,11 @@ class Rescan:
         text = file.read_bytes().decode("utf-8", "surrogateescape")
         lines = (text[at : at + TEXT_MAX] for at in range(0, len(text), TEXT_MAX))
         return any(self._redactor.explain(part) for part in lines)
+
+
+def _without_message(signature: str) -> str:
+    """Return the signature of an error that held a secret: it may hold half of it, changed."""
+    return "|".join((*signature.split("|", 3)[:3], "‹secret:rescanned›"))
 
 
 class _Without:

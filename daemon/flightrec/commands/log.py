@@ -17,9 +17,11 @@ from flightrec.commands.terminal import (
     parse_since,
     print_items,
 )
+from flightrec.config import load_settings
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.paths import find_paths
 from flightrec.places import find_place
+from flightrec.rescan import Rescan
 from flightrec.store import RecordedRun, RunFilter, Store
 
 HELP = "recent commands, the newest last"
@@ -59,8 +61,12 @@ def _count(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the runs that fit."""
-    with contextlib.closing(Store.open_read_only(find_paths().database)) as store:
+    paths = find_paths()
+    with contextlib.closing(Store.open_read_only(paths.database)) as store:
         runs = store.recent_runs(arguments.number, _wanted(store, arguments))[::-1]
+        rescan = Rescan(store, paths, load_settings(paths.config).redaction)
+        if rescan.is_due:
+            runs = [rescan.redact(recorded) for recorded in runs]
     if arguments.json:
         print_items([describe(recorded) for recorded in runs])
         return ExitCode.OK
