@@ -100,6 +100,20 @@ def test_a_rule_that_held_a_secret_is_kept_without_it_and_never_offered(
     assert [rule.trigger.words[0] for rule in Recorder(store).hint_rules()] == ["dcoker"]
 
 
+def test_a_rule_follows_its_project_whose_name_is_a_secret_now(store: Store, paths: Paths) -> None:
+    """What is recorded there from now on says the same, and finds the rule."""
+    with store.transaction():
+        act = Act(at_us=1_000_000, project="/p/zebra-3")
+        book = Recorder(store).book
+        for everywhere in (False, True):
+            failing = Safe(f"make {everywhere}")
+            person.learn(book, failing, Safe("make all"), act, everywhere=everywhere)
+    go_over(store, paths)
+    assert holders(paths, "zebra-3") == []
+    assert {rule.project for rule in rules(store)} == {"/p/‹secret:denied›"}
+    assert [rule.held_back for rule in rules(store)] == ["", ""]
+
+
 def test_two_rules_that_differ_in_a_secret_become_one(store: Store, paths: Paths) -> None:
     teach(store, "zebra-1 x", "git x")
     teach(store, "zebra-2 x", "git x")

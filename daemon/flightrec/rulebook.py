@@ -431,18 +431,17 @@ class Rulebook:
         self._changed[rule.id] = rule
         return rule
 
-    def restate(self, rule: Rule, trigger: Trigger, remedy: Remedy) -> None:
+    def restate(self, rule: Rule, **changes: Any) -> None:  # noqa: ANN401 - the fields of Rule
         """Let a rule say something else: it may have held what is to be known no more.
 
-        It goes where another rule says that already, or where it says what it said before.
+        It goes where another rule says that already.
         """
-        new = msgspec.structs.replace(
-            rule, trigger=trigger, remedy=remedy, held_back=held_back_reason(trigger, remedy)
-        )
-        if next(self._rules("WHERE key = ?", new.key), None) is not None:
+        new = msgspec.structs.replace(rule, **changes)
+        held_back = held_back_reason(new.trigger, new.remedy)
+        if next(self._rules("WHERE key = ? AND id <> ?", new.key, rule.id), None) is not None:
             self.delete(rule)
             return
-        self.update(rule, trigger=trigger, remedy=remedy, held_back=new.held_back)
+        self.update(rule, **changes, held_back=held_back)
         # The hint index finds a rule by its trigger: what stood there is to go from it, too.
         self._changed[f"{rule.id} before"] = msgspec.structs.replace(rule, status=Status.ARCHIVED)
         self._anchor(new)
