@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from daemon_process import DaemonProcess, flightrec
@@ -16,7 +17,9 @@ from flightrec.errors import FlightrecError
 from flightrec.person import Act
 from flightrec.redact import Redactor, Safe
 from flightrec.rulebook import Rulebook
+from flightrec.rules import Origin, Scope, Status
 from flightrec.store import Store
+from test_forgetting import Shell, rules
 
 ACT = Act(at_us=1_000_000)
 
@@ -202,3 +205,59 @@ def test_a_large_bundle_is_taken_in_parts(home: Path) -> None:
         result = flightrec("bundle", "import", "--yes", str(file), home=home)
         assert "1500 rules imported" in result.stdout, result.stdout[-300:] + result.stderr
         assert daemon.query("SELECT count(*), max(c) FROM rules") == [(1_500, 0)]
+
+
+MISSING_BRANCH = "error: pathspec 'mian' did not match any file(s) known to git\n"
+
+
+def test_a_project_that_shows_the_same_gets_its_own_rule_and_frees_no_import() -> None:
+    """T11, T13: a repository and a bundle that belong together come no further than one of them."""
+    with contextlib.closing(Store.open(":memory:")) as store:
+        shell = Shell(store)
+        shell.type("git checkout mian", 1, MISSING_BRANCH)
+        shell.type("git checkout main")
+        (own,) = rules(store)
+        book = Rulebook(store.connection)
+        book.delete(own)
+        draft = msgspec.structs.replace(
+            own,
+            id="ERR-20261130-900",
+            uid=bytes(16),
+            origin=Origin.IMPORT,
+            source="team",
+            scope=Scope.USER,
+            project="",
+            proven=False,
+            c=0,
+            seen_in=(),
+        )
+        with store.transaction():
+            imported = book.update(draft)
+        assert imported.status is Status.CANDIDATE
+        assert imported.is_quarantined
+
+        for _ in range(3):
+            other = Shell(store)
+            other.type("git checkout mian", 1, MISSING_BRANCH)
+            other.type("git checkout main")
+
+        still, own = sorted(rules(store), key=lambda rule: rule.origin.value)
+        assert (still.origin, still.status, still.c) == (Origin.IMPORT, Status.CANDIDATE, 0)
+        assert (own.scope, own.project, own.c) == (Scope.PROJECT, "/p", 3)
+        with store.transaction():
+            Rulebook(store.connection).widen(own)
+        assert [rule.id for rule in rules(store)] == [own.id]
+
+
+def test_what_the_person_s_own_shells_prove_needs_no_approval() -> None:
+    """It would have been learned everywhere without the bundle, too."""
+    with contextlib.closing(Store.open(":memory:")) as store:
+        shell = Shell(store)
+        shell.learn("gti x", "git x")
+        (own,) = rules(store)
+        with store.transaction():
+            changes = {"origin": Origin.IMPORT, "proven": False, "c": 0}
+            Rulebook(store.connection).update(own, **changes)
+        Shell(store).learn("gti y", "git y")
+        (rule,) = rules(store)
+        assert (rule.status, rule.c) == (Status.ACTIVE, 1)
