@@ -125,6 +125,15 @@ def test_what_a_command_did_to_the_tree_is_no_edit(app: Path) -> None:
     assert work.learner.said() == [("node start.js", "npm install && node start.js")]
 
 
+def test_what_a_command_took_away_is_no_edit(app: Path) -> None:
+    work = Work(app)
+    work.type("node start.js", 1, MISSING, at_s=-30)
+    work.type_now("npm install", (app / "src/app.js").unlink)
+    work.type("node start.js", at_s=30)
+
+    assert work.learner.said() == [("node start.js", "npm install && node start.js")]
+
+
 @pytest.mark.parametrize("editor", ["vim package.json", "sed -i s/a/b/ package.json", "/bin/ed x"])
 def test_what_an_editor_did_is_one_although_it_is_a_command(editor: str, app: Path) -> None:
     work = Work(app)

@@ -94,6 +94,8 @@ def test_a_line_that_goes_to_a_project_is_hinted_as_one_typed_there(tmp_path: Pa
     assert ask(rule, "./serve", app).endswith("; try: make && ./serve")
     assert ask(rule, "./serve", tmp_path) == ""
     assert ask(rule, f"cd {tmp_path} && ./serve", app) == ""
+    # no such folder here: in a container, maybe, that is entered from this one
+    assert ask(rule, "cd /nowhere/at/all; ./serve", app).endswith("; make && ./serve")
 
 
 RULE = "ERR-20261130-001"

@@ -148,6 +148,7 @@ def test_a_fifo_in_the_place_of_a_git_file_is_not_waited_for(tmp_path: Path) -> 
         ("(cd /repo && make)", "/home/u"),
         ("if cd /repo; then make; fi", "/home/u"),
         ("make && cd /repo && make", "/home/u"),
+        ("cd app && (cd lib && make)", "/home/u/app"),
         ("cd - && make", "/home/u"),
         ("cd && make", "/home/u"),
         ('cd "$DIR" && make', "/home/u"),

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flightrec.evidence import Thresholds
+from flightrec.matching import anchor_of
 from flightrec.recorder import Recorder
 from flightrec.rules import Scope, Status
 from flightrec.wire import WordKind
@@ -484,6 +485,17 @@ def test_a_second_project_that_is_no_clone_lets_a_rule_hold_everywhere() -> None
     learn_in(learner, "b", origin="other")
 
     assert (learner.rule.scope, learner.rule.c) == (Scope.USER, 2)
+
+
+def test_a_project_that_has_another_origin_now_is_no_clone_any_more() -> None:
+    learner = Learner()
+    learn_in(learner, "a")
+    learner.type(*SERVE, **clone("a", "other"))
+    (rule,) = learner.rules
+    words = [anchor_of(rule.trigger.words)]
+
+    assert learner.recorder.book.about("/work/b", words, "u") == []
+    assert learner.recorder.book.about("/work/b", words, "other") == [rule]
 
 
 def test_clones_are_known_across_a_restart_and_by_a_later_origin() -> None:
