@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import helper_builds
+from agents.node import NPM
 from flightrec.missed import HELPER_COUNTERS, read_helper_counters
 from flightrec.paths import find_paths
 from flightrec.wire import WordKind
@@ -993,13 +994,10 @@ def bash_preexec(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if named:
         return Path(named)
     folder = tmp_path_factory.mktemp("bash-preexec")
-    npm = shutil.which("npm")
     package = "@microsoft/inshellisense@0.0.1-rc.16"
-    if npm is None:
-        pytest.skip("bash-preexec: npm is not installed (or set FLIGHTREC_BASH_PREEXEC)")
     with contextlib.suppress(subprocess.TimeoutExpired):
         subprocess.run(
-            [npm, "pack", package],
+            [*NPM, "pack", package],
             cwd=folder,
             capture_output=True,
             check=False,

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.mock_model import MockModel
+from agents.node import NODE_FOLDER, NPM
 
 PACKAGE = "@mariozechner/pi-coding-agent@0.73.1"
 """One version for all runs: what it sends is compared byte for byte."""
@@ -22,7 +22,7 @@ RUN_LIMIT_S = 120
 def install() -> Path:
     """Return pi's program, installed once for all test processes of this machine.
 
-    Raises ``OSError`` or ``subprocess.SubprocessError`` where there is no npm or no registry.
+    Raises ``OSError`` or ``subprocess.SubprocessError`` where the registry is out of reach.
     """
     cache = Path(tempfile.gettempdir()) / f"flightrec-tests-npm-{os.geteuid()}"
     folder = cache / PACKAGE.replace("/", "-")
@@ -37,15 +37,16 @@ def install() -> Path:
 
 
 def _npm_install(folder: Path) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise FileNotFoundError("npm is not installed")
     (folder / "package.json").write_text('{"private": true}')
     options = ["--no-audit", "--no-fund", "--loglevel=error", "--cache", str(folder / "cache")]
     subprocess.run(
-        [npm, "install", *options, PACKAGE],
+        [*NPM, "install", *options, PACKAGE],
         cwd=folder,
-        env={**os.environ, "HOME": str(folder)},
+        env={
+            **os.environ,
+            "HOME": str(folder),
+            "PATH": f"{NODE_FOLDER}:{os.environ['PATH']}",
+        },
         check=True,
         capture_output=True,
         timeout=INSTALL_LIMIT_S,
@@ -82,11 +83,9 @@ class Pi:
 
     def environment(self) -> dict[str, str]:
         """Return the variables that pi is started with."""
-        node = shutil.which("node")
-        folder = f"{Path(node).parent}:" if node else ""
         return {
             "HOME": str(self.home),
-            "PATH": f"{folder}/usr/local/bin:/usr/bin:/bin",
+            "PATH": f"{NODE_FOLDER}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "SHELL": "/bin/bash",
             "PI_OFFLINE": "1",
