@@ -61,7 +61,7 @@ class Learner:
         error: str = "",
         *,
         session: str = "one",
-        cwd: str | Path = "/work/app",
+        cwd: str | Path = "/src/app",
         project: str | None = None,
         word_kind: WordKind = WordKind.UNKNOWN,
         **more: Any,  # noqa: ANN401 - fields of CommandRun

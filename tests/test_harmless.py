@@ -177,7 +177,7 @@ DANGEROUS = {
         GIT_SSL_NO_VERIFY=1 git clone x
         export NODE_TLS_REJECT_UNAUTHORIZED=0
         env PYTHONHTTPSVERIFY=0 python x.py
-        pip install --trusted-host pypi.org six
+        pip install --trusted-host index.example six
         npm config set strict-ssl false
         ssh -o StrictHostKeyChecking=no web
         ssh -o "StrictHostKeyChecking no" web

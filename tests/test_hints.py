@@ -30,7 +30,7 @@ def make_rule(number: int = 1, **changes: Any) -> HintRule:  # noqa: ANN401 - fi
         "trigger": GTI,
         "remedy": GIT,
         "scope": Scope.USER,
-        "project": "/work/app",
+        "project": "/src/app",
         "origin": Origin.RECORDED,
         "c": 1,
         "d": 0,
@@ -45,9 +45,9 @@ def make_context(command: str = "gti status", **changes: Any) -> HintContext:  #
         "session": name_to_id("session"),
         "run": os.urandom(16),
         "command": command,
-        "cwd": "/work/app",
-        "project": "/work/app",
-        "worktree": "/work/app",
+        "cwd": "/src/app",
+        "project": "/src/app",
+        "worktree": "/src/app",
         "now_us": 10 * HOUR,
     }
     return HintContext(**{**fields, **changes})
@@ -60,8 +60,8 @@ def ask(*rules: HintRule, index: HintIndex | None = None, **context: Any) -> str
     return hint.text if hint is not None else ""
 
 
-def failed_here(times: int, *, failed: bool = True, worktree: str = "/work/app") -> Outcome:
-    return Outcome("/work/app", worktree, failed, times, at_us=1)
+def failed_here(times: int, *, failed: bool = True, worktree: str = "/src/app") -> Outcome:
+    return Outcome("/src/app", worktree, failed, times, at_us=1)
 
 
 # -- text -----------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def test_a_hint_says_where_how_often_and_how_it_failed_and_what_to_type() -> Non
 
 
 def test_failures_in_all_worktrees_of_the_project_are_counted() -> None:
-    outcomes = (failed_here(2), failed_here(3, worktree="/work/other"))
+    outcomes = (failed_here(2), failed_here(3, worktree="/src/other"))
 
     assert "(5×:" in ask(make_rule(outcomes=outcomes))
 
@@ -211,8 +211,8 @@ def test_a_project_s_rule_is_hinted_in_its_project_only_until_it_is_widened() ->
     index = HintIndex()
     rule = make_rule(scope=Scope.PROJECT)
 
-    assert ask(rule, index=index, project="/work/other") == ""
-    assert ask(make_rule(), index=index, project="/work/other", worktree="/work/other")
+    assert ask(rule, index=index, project="/src/other") == ""
+    assert ask(make_rule(), index=index, project="/src/other", worktree="/src/other")
     assert ask(make_rule(offered=False), index=index, session=name_to_id("2")) == ""
 
 
@@ -221,9 +221,9 @@ def test_a_project_s_rule_is_hinted_in_its_project_only_until_it_is_widened() ->
     [
         ((failed_here(1),), True, True),
         ((failed_here(1, failed=False),), True, False),
-        ((failed_here(1), failed_here(0, failed=False, worktree="/work/two")), True, True),
-        ((failed_here(1, worktree="/work/two"),), False, True),
-        ((failed_here(0, failed=False, worktree="/work/two"),), True, False),
+        ((failed_here(1), failed_here(0, failed=False, worktree="/src/two")), True, True),
+        ((failed_here(1, worktree="/src/two"),), False, True),
+        ((failed_here(0, failed=False, worktree="/src/two"),), True, False),
         ((), True, True),
         ((), False, False),
         ((Outcome("/other", "/other", failed=False, failures=0, at_us=1),), True, True),
@@ -370,7 +370,7 @@ def test_only_lines_that_a_rule_is_about_are_worth_a_closer_look() -> None:
 
     assert index.may_know(make_context("cd x && gti log"))
     assert not index.may_know(make_context("git log"))
-    assert not index.may_know(make_context("gti log", project="/work/other"))
+    assert not index.may_know(make_context("gti log", project="/src/other"))
 
 
 # -- clones --------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ def clones_rule(number: int = 1, **changes: Any) -> HintRule:  # noqa: ANN401 - 
 
 
 def in_clone(origin: str = "u") -> dict[str, Any]:
-    return {"project": "/work/clone", "worktree": "/work/clone", "origin": origin}
+    return {"project": "/src/clone", "worktree": "/src/clone", "origin": origin}
 
 
 def test_a_project_s_rule_is_shown_in_its_clones_and_nowhere_else() -> None:
@@ -399,8 +399,8 @@ def test_a_project_s_rule_is_shown_in_its_clones_and_nowhere_else() -> None:
 
 
 def test_a_clone_s_own_outcome_decides_whether_a_hint_is_due_there() -> None:
-    passed = Outcome("/work/clone", "/work/clone", failed=False, failures=0, at_us=1)
-    failed = Outcome("/work/clone", "/work/clone", failed=True, failures=1, at_us=1)
+    passed = Outcome("/src/clone", "/src/clone", failed=False, failures=0, at_us=1)
+    failed = Outcome("/src/clone", "/src/clone", failed=True, failures=1, at_us=1)
 
     assert ask(clones_rule(outcomes=(passed,)), **in_clone()) == ""
     assert "failed here (1×" in ask(clones_rule(failed=False, outcomes=(failed,)), **in_clone())
@@ -408,7 +408,7 @@ def test_a_clone_s_own_outcome_decides_whether_a_hint_is_due_there() -> None:
 
 def test_a_clone_s_own_rule_stands_for_the_same_one_of_another_clone() -> None:
     index = HintIndex()
-    index.update([clones_rule(1, c=9), clones_rule(2, project="/work/clone")])
+    index.update([clones_rule(1, c=9), clones_rule(2, project="/src/clone")])
 
     first = index.find(make_context(**in_clone()))
     assert first is not None
@@ -419,12 +419,12 @@ def test_a_clone_s_own_rule_stands_for_the_same_one_of_another_clone() -> None:
 @pytest.mark.parametrize(
     "remedy",
     [
-        Remedy("replace", words=("/work/app/bin/git", REST)),
-        Remedy("prerequisite", before=("cd /work/app/lib && make",)),
-        Remedy("environment", prefix=("HOME=/work/app",)),
+        Remedy("replace", words=("/src/app/bin/git", REST)),
+        Remedy("prerequisite", before=("cd /src/app/lib && make",)),
+        Remedy("environment", prefix=("HOME=/src/app",)),
     ],
 )
-@pytest.mark.parametrize("project", ["/work/app", "/work/app/.git"])
+@pytest.mark.parametrize("project", ["/src/app", "/src/app/.git"])
 def test_what_names_a_clone_s_own_folder_is_not_shown_in_another(
     remedy: Remedy, project: str
 ) -> None:

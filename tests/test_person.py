@@ -22,11 +22,11 @@ from flightrec.rulebook import Rulebook
 from flightrec.rules import Origin, Rule, Scope, Status
 from learner import START_US, Learner, not_found
 
-ACT = Act(START_US + 7, "/work/app")
+ACT = Act(START_US + 7, "/src/app")
 
 
 def later(number: int) -> Act:
-    return Act(START_US + number, "/work/app")
+    return Act(START_US + number, "/src/app")
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_teaching_what_is_known_approves_it(book: Rulebook) -> None:
 def test_a_rule_can_be_taught_for_one_project_only(book: Rulebook) -> None:
     rule = teach(book, "npm ci", "npm install", everywhere=False)
 
-    assert (rule.scope, rule.project) == (Scope.PROJECT, "/work/app")
+    assert (rule.scope, rule.project) == (Scope.PROJECT, "/src/app")
 
 
 def test_a_correction_has_its_own_kind_of_id(book: Rulebook) -> None:

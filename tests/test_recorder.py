@@ -165,7 +165,7 @@ def test_a_dangerous_remedy_is_counted_and_never_offered() -> None:
     [
         {"mine": False},
         {"truncated": True},
-        {"project": "/work/caf\udce9", "cwd": "/work/caf\udce9"},
+        {"project": "/src/caf\udce9", "cwd": "/src/caf\udce9"},
     ],
     ids=["somebody else's repository", "a truncated command", "a path that is no UTF-8"],
 )
@@ -392,15 +392,15 @@ def test_thresholds_are_settings() -> None:
 def test_a_project_s_rule_holds_everywhere_once_a_second_project_confirmed_it() -> None:
     learner = Learner()
     error = "Error: Cannot find module 'express'\n"
-    for project in ("/work/a", "/work/b"):
+    for project in ("/src/a", "/src/b"):
         learner.type("node app.js", 1, error, cwd=project, session=project)
         learner.type("npm install express", cwd=project, session=project)
         learner.type("node app.js", cwd=project, session=project)
-        expected = Scope.PROJECT if project == "/work/a" else Scope.USER
+        expected = Scope.PROJECT if project == "/src/a" else Scope.USER
         assert learner.rule.scope is expected
 
     assert learner.counts() == (0, 2, 0)
-    assert learner.rule.seen_in == ("/work/a", "/work/b")
+    assert learner.rule.seen_in == ("/src/a", "/src/b")
 
 
 def test_a_remedy_that_only_the_project_has_never_leaves_it(tmp_path: Path) -> None:
@@ -413,17 +413,17 @@ def test_a_remedy_that_only_the_project_has_never_leaves_it(tmp_path: Path) -> N
             learner.type("./bin/tool x", cwd=folder, session=project)
 
     assert [rule.scope for rule in learner.rules] == [Scope.PROJECT, Scope.PROJECT]
-    assert learner.ask("tool x", cwd="/work/c", session="c") == ""
+    assert learner.ask("tool x", cwd="/src/c", session="c") == ""
 
 
 def test_a_rule_of_the_person_s_typing_is_hinted_in_other_projects() -> None:
     learner = Learner()
-    mistype(learner, "one", cwd="/work/a")
-    learner.type("git status", cwd="/work/a")
+    mistype(learner, "one", cwd="/src/a")
+    learner.type("git status", cwd="/src/a")
 
     assert learner.rule.scope is Scope.USER
     assert "previously failed before (1×: command not found)" in mistype(
-        learner, "two", cwd="/work/b"
+        learner, "two", cwd="/src/b"
     )
 
 
@@ -434,7 +434,7 @@ INSTALLED = "npm install"
 
 
 def clone(name: str, origin: str = "u") -> dict[str, Any]:
-    return {"cwd": f"/work/{name}", "session": name, "origin": origin}
+    return {"cwd": f"/src/{name}", "session": name, "origin": origin}
 
 
 def learn_in(learner: Learner, name: str, origin: str = "u") -> None:
@@ -452,7 +452,7 @@ def test_a_clone_is_shown_a_project_s_rule_and_counts_nothing_for_it() -> None:
     learner.type("npm install && ./serve", **clone("b"))
     after = learner.recorder.book.fresh(rule)
     assert (after.r, after.c, after.d, after.scope) == (0, 1, 0, Scope.PROJECT)
-    assert (after.seen_in, after.failures, after.used) == (("/work/a",), 2, 0)
+    assert (after.seen_in, after.failures, after.used) == (("/src/a",), 2, 0)
 
 
 def test_what_a_clone_finds_out_is_a_rule_of_its_own() -> None:
@@ -461,8 +461,8 @@ def test_what_a_clone_finds_out_is_a_rule_of_its_own() -> None:
     learn_in(learner, "b")
 
     assert [(rule.project, rule.scope, rule.c) for rule in learner.rules] == [
-        ("/work/a", Scope.PROJECT, 1),
-        ("/work/b", Scope.PROJECT, 1),
+        ("/src/a", Scope.PROJECT, 1),
+        ("/src/b", Scope.PROJECT, 1),
     ]
 
 
@@ -494,8 +494,8 @@ def test_a_project_that_has_another_origin_now_is_no_clone_any_more() -> None:
     (rule,) = learner.rules
     words = [anchor_of(rule.trigger.words)]
 
-    assert learner.recorder.book.about("/work/b", words, "u") == []
-    assert learner.recorder.book.about("/work/b", words, "other") == [rule]
+    assert learner.recorder.book.about("/src/b", words, "u") == []
+    assert learner.recorder.book.about("/src/b", words, "other") == [rule]
 
 
 def test_clones_are_known_across_a_restart_and_by_a_later_origin() -> None:
@@ -603,7 +603,7 @@ def learned_in(order: tuple[str, ...]) -> list[tuple[object, ...]]:
     learner = Learner()
     for session in order:
         for command, exit_, error in SESSIONS[session]:
-            learner.type(command, exit_, error, session=session, cwd=f"/work/{session}")
+            learner.type(command, exit_, error, session=session, cwd=f"/src/{session}")
     return state(learner)
 
 
@@ -615,7 +615,7 @@ def test_interleaved_sessions_are_kept_apart(turns: list[str]) -> None:
     left = {name: list(script) for name, script in SESSIONS.items()}
     for session in turns:
         command, exit_, error = left[session].pop(0)
-        learner.type(command, exit_, error, session=session, cwd=f"/work/{session}")
+        learner.type(command, exit_, error, session=session, cwd=f"/src/{session}")
 
     expected = {(key, c) for key, _, _, c, *_ in learned_in(tuple(SESSIONS))}
     assert {(rule.key, rule.c) for rule in learner.rules} == expected
@@ -643,7 +643,7 @@ ERRORS = st.sampled_from(
             st.sampled_from([0, 0, 1, 2, 126, 127, 130, None]),
             ERRORS,
             st.sampled_from(["one", "two"]),
-            st.sampled_from(["/work/a", "/work/b", "/work/caf\udce9"]),
+            st.sampled_from(["/src/a", "/src/b", "/src/caf\udce9"]),
         ),
         max_size=12,
     )

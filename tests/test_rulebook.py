@@ -34,11 +34,11 @@ def book() -> Rulebook:
     return Rulebook(Store.open(":memory:").connection)
 
 
-def enter(book: Rulebook, draft: Draft = GTI, project: str = "/work/app") -> Rule:
+def enter(book: Rulebook, draft: Draft = GTI, project: str = "/src/app") -> Rule:
     return book.add(draft, kind="ERR", origin=Origin.RECORDED, project=project, at_us=START_US)
 
 
-def event(name: str = "run", session: str = "one", project: str = "/work/app") -> Event:
+def event(name: str = "run", session: str = "one", project: str = "/src/app") -> Event:
     return Event(name_to_id(name).hex(), name_to_id(session), project, START_US)
 
 
@@ -89,7 +89,7 @@ def test_an_event_counts_once_for_each_rule_mark_and_origin(book: Rulebook) -> N
     for _ in range(3):
         rule = book.count(rule, Mark.C, Reason.RECOVERED, event())
         rule = book.count(rule, Mark.D, Reason.PASSED, event())
-    imported = Event(event().id, None, "/work/app", START_US, "import:team")
+    imported = Event(event().id, None, "/src/app", START_US, "import:team")
     rule = book.count(rule, Mark.C, Reason.RECOVERED, imported)
 
     assert (rule.r, rule.c, rule.d) == (0, 2, 1)
@@ -121,11 +121,11 @@ def test_counts_are_what_the_evidence_says(events: list[tuple[Mark, int, int]]) 
 def test_rules_are_found_by_project_and_words(book: Rulebook) -> None:
     rule = enter(book, of_project())
 
-    assert book.about("/work/app", ["gti"]) == [rule]
-    assert book.about("/work/app", ["git"]) == [rule]
-    assert book.about("/work/other", ["gti"]) == []
+    assert book.about("/src/app", ["gti"]) == [rule]
+    assert book.about("/src/app", ["git"]) == [rule]
+    assert book.about("/src/other", ["gti"]) == []
     widened = book.widen(rule)
-    assert book.about("/work/other", ["gti"]) == [widened]
+    assert book.about("/src/other", ["gti"]) == [widened]
 
 
 def test_a_rulebook_made_anew_finds_the_same_rules(book: Rulebook) -> None:
@@ -135,12 +135,12 @@ def test_a_rulebook_made_anew_finds_the_same_rules(book: Rulebook) -> None:
 
 
 def test_what_a_project_alone_may_say_is_not_taken_from_another(book: Rulebook) -> None:
-    rule = enter(book, of_project(), "/work/a")
+    rule = enter(book, of_project(), "/src/a")
 
     core = rule.key.partition("@")[0]
-    assert book.same(core, "/work/b", bound=False) == rule
-    assert book.same(core, "/work/b", bound=True) is None
-    assert book.same(core, "/work/a", bound=True) == rule
+    assert book.same(core, "/src/b", bound=False) == rule
+    assert book.same(core, "/src/b", bound=True) is None
+    assert book.same(core, "/src/a", bound=True) == rule
 
 
 def test_changes_are_told_once_and_only_those_that_hints_need(book: Rulebook) -> None:
@@ -184,20 +184,20 @@ def test_a_rule_keeps_the_day_on_which_it_was_promoted(book: Rulebook) -> None:
 
 def test_why_shows_the_runs_behind_a_rule_with_place_and_error() -> None:
     learner = Learner()
-    learner.type("gti status", 127, not_found("gti"), cwd="/work/a")
-    learner.type("git status", cwd="/work/a")
-    learner.type("gti log", 127, not_found("gti"), session="two", cwd="/work/b")
+    learner.type("gti status", 127, not_found("gti"), cwd="/src/a")
+    learner.type("git status", cwd="/src/a")
+    learner.type("gti log", 127, not_found("gti"), session="two", cwd="/src/b")
 
     first, again = learner.recorder.book.why(learner.rule.id)
 
     assert (first.mark, first.reason) == (Mark.FIRST, "failed, and a remedy was found")
     assert (first.command, first.cwd, first.exit, first.error) == (
         "git status",
-        "/work/a",
+        "/src/a",
         0,
         None,
     )
-    assert (again.mark, again.command, again.cwd) == (Mark.R, "gti log", "/work/b")
+    assert (again.mark, again.command, again.cwd) == (Mark.R, "gti log", "/src/b")
     assert (again.exit, again.failure_kind) == (127, "command not found")
     assert again.error == "bash: gti: command not found"
     assert again.at_us > first.at_us
@@ -251,17 +251,17 @@ def test_a_failure_is_consumed_by_one_recovery() -> None:
 
 def test_the_newest_outcome_of_a_project_counts_after_a_restart() -> None:
     """In whatever order the database has the worktrees."""
-    for newest in ("/work/a", "/work/b"):
+    for newest in ("/src/a", "/src/b"):
         learner = Learner()
-        for tree in sorted(("/work/a", "/work/b"), key=lambda tree: tree == newest):
-            places: dict[str, Any] = {"cwd": tree, "project": "/work/git", "session": tree}
+        for tree in sorted(("/src/a", "/src/b"), key=lambda tree: tree == newest):
+            places: dict[str, Any] = {"cwd": tree, "project": "/src/git", "session": tree}
             places["worktree"] = tree
             learner.type("gti status", 127, not_found("gti"), **places)
             learner.type("git status", **places)
             if tree != newest:
                 learner.type("gti status", **places)
         learner.restart()
-        assert learner.ask("gti log", cwd="/work/c", project="/work/git", session="new")
+        assert learner.ask("gti log", cwd="/src/c", project="/src/git", session="new")
 
 
 def test_a_store_keeps_all_of_it_on_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -297,8 +297,8 @@ def test_only_offered_rules_are_given_to_a_new_index_with_their_outcomes() -> No
     learner = Learner()
     error = "rm: cannot remove 'x': Is a directory\n"
     for session in ("one", "two"):
-        learner.type("gti status", 127, not_found("gti"), session=session, cwd=f"/work/{session}")
-        learner.type("git status", session=session, cwd=f"/work/{session}")
+        learner.type("gti status", 127, not_found("gti"), session=session, cwd=f"/src/{session}")
+        learner.type("git status", session=session, cwd=f"/src/{session}")
         learner.type("rm x", 1, error, session=session)
         learner.type("rm -r x", session=session)
         learner.type(
@@ -312,6 +312,6 @@ def test_only_offered_rules_are_given_to_a_new_index_with_their_outcomes() -> No
     assert len(book.rules()) == 3
     (rule,) = told.values()
     assert [(one.project, one.failed, one.failures) for one in rule.outcomes] == [
-        ("/work/one", True, 1),
-        ("/work/two", True, 1),
+        ("/src/one", True, 1),
+        ("/src/two", True, 1),
     ]

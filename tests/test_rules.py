@@ -36,7 +36,7 @@ from learner import SYSTEM_PATH, Learner, make_program, not_found
 
 REST = Slot(9)
 OPTIONS = Slot(1, Takes.OPTIONS)
-HERE = Location("/work/app", "/work/app")
+HERE = Location("/src/app", "/src/app")
 
 
 def apply(trigger: Pattern, remedy: Remedy, line: str, location: Location = HERE) -> str | None:
@@ -177,18 +177,18 @@ def test_steps_are_not_put_into_the_middle_of_a_pipe() -> None:
 @pytest.mark.parametrize(
     ("cwd", "line", "expected"),
     [
-        ("/work/app", "npm start", "cd frontend && npm start"),
-        ("/work/app/sub", "cd .. && npm start", "cd .. && cd frontend && npm start"),
-        ("/work/app/frontend", "npm start", None),
-        ("/work/app", "cd frontend && npm start", None),
-        ("/work/app", "cd $DIR && npm start", None),
+        ("/src/app", "npm start", "cd frontend && npm start"),
+        ("/src/app/sub", "cd .. && npm start", "cd .. && cd frontend && npm start"),
+        ("/src/app/frontend", "npm start", None),
+        ("/src/app", "cd frontend && npm start", None),
+        ("/src/app", "cd $DIR && npm start", None),
         ("/elsewhere", "npm start", None),
     ],
 )
 def test_a_directory_s_rule_holds_in_the_directory_where_it_fails(
     cwd: str, line: str, expected: str | None
 ) -> None:
-    location = Location(cwd, "/work/app")
+    location = Location(cwd, "/src/app")
     parsed = parse(line)
     remedy = Remedy("directory", directory="frontend")
     found = find_trigger(Trigger("x", ("npm", "start"), "."), remedy, parsed, location)
