@@ -10,6 +10,7 @@ enum { TYPED, SHELL, SHOWN };
 enum {
     STREAM_READ = 2048,
     STREAM_YIELDS = 3,
+    STREAM_ROUNDS = 8,
 };
 
 static bool is_over(ssize_t got)
@@ -112,6 +113,19 @@ static ssize_t take(struct pump *pump, size_t limit)
     return (ssize_t)size;
 }
 
+/* Show what was written, and go on for a while without asking who else has something to say. Return as
+ * pump_serve does. */
+static bool stream(struct pump *pump)
+{
+    ssize_t took = STREAM_READ;
+
+    for (int i = 0; i < STREAM_ROUNDS && took >= STREAM_READ && pump->out_size == 0; i++) {
+        took = take(pump, PUMP_GATHER);
+        pump_show(pump);
+    }
+    return took >= 0;
+}
+
 bool pump_take(struct pump *pump)
 {
     ssize_t took = 1;
@@ -143,10 +157,7 @@ bool pump_serve(struct pump *pump, const struct pollfd ready[PUMP_FDS])
         read_typed(pump);
     else if ((ready[SHELL].revents & POLLOUT) != 0)
         type_on(pump);
-    if ((ready[SHELL].revents & (POLLIN | POLLHUP)) == 0 || pump->out_size > 0)
+    if ((ready[SHELL].revents & (POLLIN | POLLHUP)) == 0)
         return true;
-    if (take(pump, PUMP_GATHER) < 0)
-        return false;
-    pump_show(pump);
-    return true;
+    return stream(pump);
 }
