@@ -41,6 +41,7 @@ ENVIRONMENT = (
     ("HOME", "Below it lies everything; nothing else moves it."),
     ("NO_COLOR", "Set to anything: no colours."),
     ("FLIGHTREC_OFF", "Set to anything before a shell loads flightrec: it is not recorded."),
+    ("FLIGHTREC_NO_TAIL", "Set to anything: new shells keep out of the terminal proxy."),
     ("CLAUDE_CONFIG_DIR, CODEX_HOME", "Where these agents keep their memory files."),
 )
 

@@ -75,7 +75,7 @@ __flightrec_enter_proxy() {
   [[ -x ${__flightrec_helper-} && -x ${BASH-} ]] && __flightrec_is_starting && ! __flightrec_was_entered &&
     __flightrec_is_plain_terminal && __flightrec_is_wanted || builtin return 0
   # Of another kind of machine, or without its libraries? Better known while there is a way back.
-  "$__flightrec_helper" --version >/dev/null 2>&1 || builtin return 0
+  [[ $("$__flightrec_helper" --version 2>/dev/null) == flightrec-helper* ]] || builtin return 0
   __flightrec_restore_environment 2>/dev/null
   builtin shopt -s execfail
   builtin exec "$__flightrec_helper" pty "$BASH" "${__flightrec_command-}" -- "${__flightrec_words[@]}"

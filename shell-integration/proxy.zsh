@@ -77,7 +77,7 @@ __flightrec_enter_proxy() {
   [[ -x ${__flightrec_helper-} ]] && __flightrec_is_starting && ! __flightrec_was_entered &&
     __flightrec_is_plain_terminal && __flightrec_is_wanted || return 0
   # Of another kind of machine, or without its libraries? zsh would end with the attempt.
-  $__flightrec_helper --version >/dev/null 2>&1 || return 0
+  [[ $($__flightrec_helper --version 2>/dev/null) == flightrec-helper* ]] || return 0
   __flightrec_restore_environment 2>/dev/null
   builtin exec $__flightrec_helper pty $fr_program "${__flightrec_command-}" -- "${fr_words[@]}"
 }

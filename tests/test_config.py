@@ -196,6 +196,17 @@ def test_the_level_says_how_much_is_kept(
         assert daemon.status()["level"] == level
 
 
+def test_without_tails_those_of_a_person_s_terminal_are_not_kept(
+    home: Path, write_config: Callable[[str], None]
+) -> None:
+    write_config("[capture]\ntail = false")
+    with DaemonProcess(home) as daemon, daemon.relay() as relay:
+        begun, _ = relay.ask("make all")
+        relay.send(finished(begun, 2, tail=b"make: boom", tail_source=TailSource.PANE))
+        relay.wait_for_commit(begun.run)
+        assert daemon.tails() == [""]
+
+
 def test_settings_are_followed_by_the_writer_too(
     home: Path, write_config: Callable[[str], None]
 ) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from daemon_process import flightrec, is_alive, wait_until
@@ -17,13 +18,14 @@ from flightrec.client import request
 from flightrec.commands.init import shell_code
 from flightrec.errors import FlightrecError, NoDaemonError
 from flightrec.exporter import ExportRow, note
-from flightrec.installation import data_folder, rc_line
+from flightrec.installation import data_folder, first_line, rc_line
 from flightrec.paths import Paths, find_paths, find_resource, make_private_folder
 from flightrec.store import Store
 from flightrec.typed_shell import PROMPT, TypedShell, find_shells
 
 SHELLS = find_shells()
 BASH_LINE = rc_line("bash").encode()
+BASH_FIRST = first_line("bash").encode()
 
 HOSTILE = (
     "/tmp/with blank",
@@ -159,6 +161,59 @@ def test_install_asks_and_takes_no_for_an_answer(home: Path) -> None:
     assert tree(home) == {".bashrc": hashlib.sha256(b"x=1\n").hexdigest()}
 
 
+def install_and_answer(home: Path, *answers: str) -> str:
+    """Run ``flightrec install`` on a terminal; return what it printed."""
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "flightrec", "install"],
+        env={**os.environ, "HOME": str(home)},
+        encoding="utf-8",
+        timeout=60,
+    )
+    printed = ""
+    for answer in answers:
+        child.expect(r"Add it.*\[[yYnN/]+\] ")
+        printed += str(child.before)
+        child.sendline(answer)
+    child.expect(pexpect.EOF)
+    printed += str(child.before)
+    child.close()
+    return printed
+
+
+@pytest.mark.parametrize("answer", ["", "y", "YES"])
+def test_install_offers_the_proxy_and_a_bare_enter_takes_it(answer: str, home: Path) -> None:
+    (home / ".bashrc").write_text("x=1\n")
+    printed = install_and_answer(home, "y", answer)
+    assert "terminal proxy" in printed
+    assert "at its beginning" in printed
+    lines = (home / ".bashrc").read_bytes().splitlines()
+    assert lines == [BASH_FIRST, b"x=1", BASH_LINE]
+
+
+def test_install_leaves_the_proxy_out_where_somebody_says_no(home: Path) -> None:
+    (home / ".bashrc").write_text("x=1\n")
+    install_and_answer(home, "y", "n")
+    assert (home / ".bashrc").read_bytes().splitlines() == [b"x=1", BASH_LINE]
+
+
+def test_install_does_not_take_the_proxy_for_granted(home: Path) -> None:
+    (home / ".bashrc").write_text("x=1\n")
+    flightrec("install", "--yes", home=home)
+    assert BASH_FIRST not in (home / ".bashrc").read_bytes()
+    assert (data_folder(home) / "proxy.bash").exists()
+
+
+def test_tail_and_no_tail_change_their_mind_about_the_proxy(home: Path) -> None:
+    (home / ".bashrc").write_text("x=1\n")
+    flightrec("install", "--yes", home=home)
+    flightrec("install", "--yes", "--tail", home=home)
+    assert (home / ".bashrc").read_bytes().splitlines() == [BASH_FIRST, b"x=1", BASH_LINE]
+    assert "Installed already" in flightrec("install", "--yes", "--tail", home=home).stdout
+    flightrec("install", "--yes", "--no-tail", home=home)
+    assert (home / ".bashrc").read_bytes().splitlines() == [b"x=1", BASH_LINE]
+
+
 def test_install_does_not_guess_where_nobody_can_be_asked(home: Path) -> None:
     (home / ".bashrc").write_text("x=1\n")
     done = flightrec("install", home=home)
@@ -186,12 +241,13 @@ def test_a_linked_rc_file_outside_the_home_is_left_alone(home: Path, tmp_path: P
     assert (tmp_path / "bashrc").read_text() == "x=1\n"
 
 
+@pytest.mark.parametrize("tail", ["--tail", "--no-tail"])
 @pytest.mark.parametrize(
     "text", [b"x=1\n", b"x=1", b"", b"x=1\r\n", b"x=1\n\n", b"\xff\xfe odd bytes"]
 )
-def test_uninstall_gives_back_the_rc_file_to_the_byte(text: bytes, home: Path) -> None:
+def test_uninstall_gives_back_the_rc_file_to_the_byte(text: bytes, tail: str, home: Path) -> None:
     (home / ".bashrc").write_bytes(text)
-    flightrec("install", "--yes", home=home)
+    flightrec("install", "--yes", tail, home=home)
     assert BASH_LINE in (home / ".bashrc").read_bytes()
     done = flightrec("uninstall", "--yes", home=home)
     assert done.returncode == 0, done.stderr
@@ -208,8 +264,9 @@ def test_uninstall_leaves_what_was_written_into_an_rc_file_since(home: Path) -> 
     assert (home / ".bashrc").read_text() == "before\nafter\n"
 
 
-def test_uninstall_deletes_an_rc_file_that_was_ours_alone(home: Path) -> None:
-    flightrec("install", "--yes", home=home, env={"SHELL": "/bin/bash"})
+@pytest.mark.parametrize("tail", ["--tail", "--no-tail"])
+def test_uninstall_deletes_an_rc_file_that_was_ours_alone(tail: str, home: Path) -> None:
+    flightrec("install", "--yes", tail, home=home, env={"SHELL": "/bin/bash"})
     flightrec("uninstall", "--yes", home=home, env={"SHELL": "/bin/bash"})
     assert not (home / ".bashrc").exists()
 

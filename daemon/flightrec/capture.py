@@ -3,7 +3,7 @@
 import msgspec
 
 from flightrec import shell_words
-from flightrec.config import Level
+from flightrec.config import Capture, Level
 from flightrec.ingest import to_text
 from flightrec.unwrap import SHELL_AGENTS, unwrap
 from flightrec.wire import COMMAND_MAX, CommandFinished, CommandStarting, Source, TailSource
@@ -12,6 +12,9 @@ OWN_PROGRAM = "flightrec"
 
 _AGENT_DOORS = frozenset((Source.SH, Source.ENV))
 """Doors that see a whole line which an agent gave a shell."""
+
+_TERMINAL_DOORS = frozenset((Source.RELAY, Source.PTY))
+"""Doors that read tails from a person's terminal."""
 
 
 def asked_for(starting: CommandStarting) -> CommandStarting | None:
@@ -45,16 +48,16 @@ def is_own(starting: CommandStarting) -> bool:
     return programs[:1] == [OWN_PROGRAM] and (piped or set(programs) == {OWN_PROGRAM})
 
 
-def at_level(
-    starting: CommandStarting, finished: CommandFinished, level: Level
+def as_wanted(
+    starting: CommandStarting, finished: CommandFinished, capture: Capture
 ) -> tuple[CommandStarting, CommandFinished]:
-    """Return the two messages with nothing that the level leaves out."""
-    if level is Level.EVIDENCE:
-        return starting, finished
-    finished = msgspec.structs.replace(finished, tail=b"", tail_source=TailSource.NONE)
-    if level is Level.COMMANDS:
-        return starting, finished
-    return _programs_only(starting), finished
+    """Return the two messages with nothing that the person's settings leave out."""
+    no_tail = not capture.tail and starting.source in _TERMINAL_DOORS
+    if no_tail or capture.level is not Level.EVIDENCE:
+        finished = msgspec.structs.replace(finished, tail=b"", tail_source=TailSource.NONE)
+    if capture.level is Level.METADATA:
+        starting = _programs_only(starting)
+    return starting, finished
 
 
 def _programs_only(starting: CommandStarting) -> CommandStarting:

@@ -31,9 +31,10 @@ class Level(enum.StrEnum):
 
 
 class Capture(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is recorded."""
+    """What is recorded. Without ``tail`` shells keep out of the proxy, which reads the terminal."""
 
     level: Level = Level.EVIDENCE
+    tail: bool = True
 
 
 class Ignore(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,16 +1,20 @@
-"""The stable copy that shells load, and the one line in each rc file that loads it.
+"""The stable copy that shells load, and the lines in each rc file that load it.
 
 Rc files must not point into a virtual environment: an upgraded or deleted one would break every
 new shell. So helper and scripts are copied below ``~/.local/share/flightrec``, the line in the rc
 file is guarded, and a manifest says what was written, so that all of it can be taken back.
+
+The line that records goes to the end, behind whatever else changes the prompt. The one that enters
+the terminal proxy goes first: the shell starts once more inside, and nothing is to be done twice.
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,27 +26,31 @@ from flightrec.memory_file import Edit, Location, read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_resource
 
 MARK = "# flightrec"
+FIRST_MARK = "# flightrec: know the text of errors"
 
 
 class Manifest(msgspec.Struct):
     """What an installation wrote: files with their SHA-256, and the rc files that got a line.
 
-    ``created`` are the rc files that were not there before.
+    ``first_lines`` are those at the beginning; ``created`` are the rc files that were not there
+    before.
     """
 
     version: int = 1
     files: dict[str, str] = {}
     rc_files: dict[str, str] = {}
+    first_lines: dict[str, str] = {}
     created: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
 class RcFile:
-    """One shell's start-up file and the line that it gets."""
+    """One shell's start-up file and a line that it gets, at its end or at its beginning."""
 
     shell: str
     location: Location
     line: str
+    is_first: bool = False
 
 
 def data_folder(home: Path) -> Path:
@@ -52,8 +60,17 @@ def data_folder(home: Path) -> Path:
 
 def rc_line(shell: str) -> str:
     """Return the line for an rc file: it does nothing, and says nothing, once the copy is gone."""
-    file = f'"$HOME/.local/share/flightrec/init.{shell}"'
-    return f"if [ -r {file} ]; then . {file}; fi {MARK}"
+    return _guarded_line(f"init.{shell}", MARK)
+
+
+def first_line(shell: str) -> str:
+    """Return the line that enters the proxy, as harmless as the other."""
+    return _guarded_line(f"proxy-init.{shell}", FIRST_MARK)
+
+
+def _guarded_line(name: str, mark: str) -> str:
+    file = f'"$HOME/.local/share/flightrec/{name}"'
+    return f"if [ -r {file} ]; then . {file}; fi {mark}"
 
 
 def find_rc_files(home: Path, environment: Mapping[str, str]) -> list[RcFile]:
@@ -70,18 +87,36 @@ def find_rc_files(home: Path, environment: Mapping[str, str]) -> list[RcFile]:
     return found
 
 
+def with_proxy(rc_files: Iterable[RcFile]) -> list[RcFile]:
+    """Return the same files with the line that enters the proxy."""
+    return [
+        dataclasses.replace(rc_file, line=first_line(rc_file.shell), is_first=True)
+        for rc_file in rc_files
+    ]
+
+
 def has_line(rc_file: RcFile) -> bool:
-    """Whether this rc file loads flightrec already."""
+    """Whether this rc file has its line already."""
     return rc_file.line.encode() in (read_file(rc_file.location) or b"").splitlines()
 
 
 def find_lines(home: Path, environment: Mapping[str, str]) -> dict[Path, str]:
     """Return the rc files that load flightrec, with the line that does."""
-    written = {Path(path): line for path, line in read_manifest(home).rc_files.items()}
-    written |= {rc.location.path: rc.line for rc in find_rc_files(home, environment)}
+    return _present(read_manifest(home).rc_files, find_rc_files(home, environment))
+
+
+def find_first_lines(home: Path, environment: Mapping[str, str]) -> dict[Path, str]:
+    """Return the rc files that enter the proxy, with the line that does."""
+    rc_files = with_proxy(find_rc_files(home, environment))
+    return _present(read_manifest(home).first_lines, rc_files)
+
+
+def _present(noted: Mapping[str, str], rc_files: Iterable[RcFile]) -> dict[Path, str]:
+    lines = {Path(path): line for path, line in noted.items()}
+    lines |= {rc_file.location.path: rc_file.line for rc_file in rc_files}
     return {
         path: line
-        for path, line in written.items()
+        for path, line in lines.items()
         if path.is_file() and line.encode() in path.read_bytes().splitlines()
     }
 
@@ -106,10 +141,11 @@ def _contents(folder: Path) -> dict[Path, bytes]:
     helper = folder / HELPER_NAME
     contents = {helper: find_resource(HELPER_NAME).read_bytes()}
     for shell in SHELLS:
-        script = folder / f"flightrec.{shell}"
-        contents[script] = find_resource(script.name).read_bytes()
-        code = shell_code(helper, find_command(), script)
-        contents[folder / f"init.{shell}"] = os.fsencode(code)
+        for name, init in (("flightrec", "init"), ("proxy", "proxy-init")):
+            script = folder / f"{name}.{shell}"
+            contents[script] = find_resource(script.name).read_bytes()
+            code = shell_code(helper, find_command(), script)
+            contents[folder / f"{init}.{shell}"] = os.fsencode(code)
     return contents
 
 
@@ -144,11 +180,13 @@ def add_line(home: Path, rc_file: RcFile, paths: Paths) -> bool:
     """
     path = rc_file.location.path
     manifest = read_manifest(home)
-    manifest.rc_files[str(path)] = rc_file.line
+    noted = manifest.first_lines if rc_file.is_first else manifest.rc_files
+    noted[str(path)] = rc_file.line
     if not path.exists() and str(path) not in manifest.created:
         manifest.created.append(str(path))
     write_manifest(home, manifest)
-    return update_file(rc_file.location, with_line(rc_file.line), paths, settle_s=0)
+    edit = with_first_line(rc_file.line) if rc_file.is_first else with_line(rc_file.line)
+    return update_file(rc_file.location, edit, paths, settle_s=0)
 
 
 def remove_line(home: Path, path: Path, line: str, paths: Paths) -> bool:
@@ -173,8 +211,20 @@ def with_line(line: str) -> Edit:
     return edit
 
 
+def with_first_line(line: str) -> Edit:
+    """Return an edit that puts a line before all others."""
+
+    def edit(document: bytes | None) -> bytes:
+        document = document or b""
+        if line.encode() in document.splitlines():
+            return document
+        return line.encode() + b"\n" + document
+
+    return edit
+
+
 def without_line(line: str, *, created: bool) -> Edit:
-    """Return the edit that undoes ``with_line``; ``created``: no file was there before."""
+    """Return the edit that undoes the two above; ``created``: no file was there before."""
 
     def edit(document: bytes | None) -> bytes | None:
         if document is None:

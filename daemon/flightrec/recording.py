@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from flightrec import database, failpoints
-from flightrec.capture import at_level
+from flightrec.capture import as_wanted
 from flightrec.config import Settings
 from flightrec.errors import FlightrecError
 from flightrec.evidence import Thresholds
@@ -209,7 +209,7 @@ class Recording:
                 self._recorder.session_ended(message.session)
 
     def _ingest(self, feed: Feed) -> CommandRun:
-        starting, finished = at_level(feed.starting, feed.finished, self._settings.capture.level)
+        starting, finished = as_wanted(feed.starting, feed.finished, self._settings.capture)
         return ingest(starting, finished, self._redactor, self._places)
 
     def _keep_bare(self, message: Feed | Shown | Ended) -> None:

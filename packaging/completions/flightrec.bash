@@ -4,11 +4,12 @@
 _flightrec() {
   local words='' before=${COMP_WORDS[COMP_CWORD - 1]}
   case "$COMP_CWORD:${COMP_WORDS[1]}:${COMP_WORDS[2]-}" in
-    1:*) words='install uninstall init run doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval help --help --version' ;;
-    2:help:*) words='install uninstall init run doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval' ;;
-    *:install:*) words='-h --help -y --yes --shell' ;;
+    1:*) words='install uninstall init shell run doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval help --help --version' ;;
+    2:help:*) words='install uninstall init shell run doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval' ;;
+    *:install:*) words='-h --help -y --yes --shell --tail --no-tail' ;;
     *:uninstall:*) words='-h --help -y --yes --purge' ;;
-    *:init:*) words='bash zsh -h --help' ;;
+    *:init:*) words='bash zsh -h --help --tail' ;;
+    *:shell:*) words='bash zsh -h --help' ;;
     *:run:*) words='-h --help --quiet' ;;
     *:doctor:*) words='-h --help --full --no-canary --json' ;;
     *:demo:*) words='-h --help' ;;

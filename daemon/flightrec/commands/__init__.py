@@ -22,6 +22,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "install": "record every new shell: adds one guarded line to ~/.bashrc and ~/.zshrc",
         "uninstall": "take back every line and file that flightrec wrote; keeps the recorded data",
         "init": "print what bash or zsh evaluates to record this shell",
+        "shell": "start your shell with the text of errors known, until it ends",
         "run": "run an agent or a command and record what it does",
         "doctor": "find out what is wrong, with a command typed into a real shell",
         "demo": "see it work: three real shells in a throw-away home, nothing of yours is touched",

@@ -17,6 +17,10 @@ HELP = "print what bash or zsh evaluates to record this shell"
 EXAMPLES = (
     ('eval "$(flightrec init bash)"', "record this bash, until it ends"),
     ('eval "$(flightrec init zsh)"', "the same in zsh"),
+    (
+        'eval "$(flightrec init bash --tail)"',
+        "as the first line of the rc file: know the text of errors, too",
+    ),
     ("flightrec install", "record every new shell"),
 )
 
@@ -28,13 +32,19 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the command takes."""
     parser.add_argument("shell", choices=SHELLS, help="the shell that evaluates it")
+    parser.add_argument(
+        "--tail",
+        action="store_true",
+        help="run the shell inside a terminal proxy, so that the text of errors is known",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the text. The only data in it are three quoted paths: a shell will evaluate it."""
-    text = shell_code(
-        find_resource(HELPER_NAME), find_command(), find_resource(f"flightrec.{arguments.shell}")
-    )
+    helper, command = find_resource(HELPER_NAME), find_command()
+    names = ("proxy", "flightrec") if arguments.tail else ("flightrec",)
+    scripts = [find_resource(f"{name}.{arguments.shell}") for name in names]
+    text = "".join(shell_code(helper, command, script) for script in scripts)
     sys.stdout.flush()
     sys.stdout.buffer.write(os.fsencode(text))
     return ExitCode.OK

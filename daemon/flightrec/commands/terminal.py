@@ -44,17 +44,20 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def ask(question: str, *, yes: bool) -> bool:
+def ask(question: str, *, yes: bool, default: bool = False) -> bool:
     """Ask the person; ``yes`` is the answer that was given on the command line.
 
-    Raises FlightrecError where nobody can be asked.
+    ``default`` is what a bare Enter means. Raises FlightrecError where nobody can be asked.
     """
     if yes:
         return True
     if not sys.stdin.isatty():
         raise FlightrecError("nobody can be asked here; add --yes to go on", ExitCode.USAGE)
-    print(f"{question} [y/N] ", end="", flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    print(f"{question} {'[Y/n]' if default else '[y/N]'} ", end="", flush=True)
+    answer = sys.stdin.readline()
+    if default and answer.strip() == "" and answer.endswith("\n"):
+        return True
+    return answer.strip().lower() in ("y", "yes")
 
 
 def clock(time_us: int) -> str:

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from flightrec.commands.terminal import ask
 from flightrec.errors import ExitCode, FlightrecError, NoDaemonError
 from flightrec.installation import (
     data_folder,
+    find_first_lines,
     find_lines,
     read_manifest,
     remove_files,
@@ -38,7 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Remove lines, blocks in memory files, files, and with ``--purge`` the data."""
     paths = find_paths()
-    lines = find_lines(paths.home, os.environ)
+    lines = [
+        *find_first_lines(paths.home, os.environ).items(),
+        *find_lines(paths.home, os.environ).items(),
+    ]
     blocks = list(_find_blocks(paths))
     things = list(_describe(lines, blocks, paths, purge=arguments.purge))
     if not things:
@@ -59,9 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _describe(
-    lines: dict[Path, str], blocks: list[Location], paths: Paths, *, purge: bool
+    lines: list[tuple[Path, str]], blocks: list[Location], paths: Paths, *, purge: bool
 ) -> Iterator[str]:
-    yield from (f"a line in {path}" for path in lines)
+    for path, count in Counter(path for path, _ in lines).items():
+        yield f"{'a line' if count == 1 else f'{count} lines'} in {path}"
     yield from (f"flightrec's block in {block.path}" for block in blocks)
     if read_manifest(paths.home).files:
         yield f"the copied files in {data_folder(paths.home)}"
@@ -84,8 +90,8 @@ def _find_blocks(paths: Paths) -> Iterator[Location]:
                 yield location
 
 
-def _remove_lines(lines: dict[Path, str], paths: Paths) -> Iterator[str]:
-    for path, line in lines.items():
+def _remove_lines(lines: list[tuple[Path, str]], paths: Paths) -> Iterator[str]:
+    for path, line in lines:
         try:
             remove_line(paths.home, path, line, paths)
         except FlightrecError as error:
