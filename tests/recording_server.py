@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from flightrec.client_connection import read_unread
 from flightrec.paths import find_paths
 from flightrec.wire import (
     PROTOCOL,
@@ -184,7 +185,10 @@ class _Conversation(asyncio.Protocol):
         self._server.connections += 1
         self._server._open.add(transport)  # noqa: SLF001 - one class in two halves
 
-    def connection_lost(self, _: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None:
+            for data in read_unread(self._transport):
+                self.data_received(data)
         self._server._open.discard(self._transport)  # noqa: SLF001 - one class in two halves
 
     def data_received(self, data: bytes) -> None:

@@ -1,10 +1,11 @@
 """One client at the daemon's socket, and the bounds that keep it from harming the others."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from flightrec import __version__
@@ -32,6 +33,18 @@ LASTING_ROLES = frozenset((b"relay", b"pty", b"sh", b"shim"))
 """Helpers that live as long as a shell or command and may say nothing for days."""
 
 SERVED = (PROTOCOL, PROTOCOL - 1)
+
+
+def read_unread(transport: asyncio.BaseTransport) -> Iterator[bytes]:
+    """Yield what a client has sent that was not read before its connection was lost.
+
+    asyncio gives a socket up at its first failed write, such as an answer to somebody who is gone,
+    with all that is still to be read from it.
+    """
+    descriptor = transport.get_extra_info("socket").fileno()
+    with contextlib.suppress(OSError):  # nothing more, or a reset behind the last byte
+        while data := os.read(descriptor, UNREAD_MAX):
+            yield data
 
 
 class Server(Protocol):
@@ -101,8 +114,11 @@ class ClientConnection(asyncio.Protocol):
         """Give up a client that does not read its answers."""
         self.close(Refused.SLOW_READER)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's name
-        """Tell the daemon."""
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the daemon. A helper that has left may have said all before it went."""
+        if exc is not None and self._reason is None and self._transport is not None:
+            for data in read_unread(self._transport):
+                self.data_received(data)
         if self._timer is not None:
             self._timer.cancel()
         if self._admitted:
