@@ -645,7 +645,7 @@ def test_when_holder_or_terminal_are_gone_nothing_is_left(
     wait_for(lambda: not is_alive(inner), what="the shell's end")
     wait_for(lambda: not is_alive(worker), what="the worker's end")
     assert channels(start.home) == []
-    assert len(server.ended_sessions) == 1
+    wait_for(lambda: len(server.ended_sessions) == 1, what="word of the session's end")
 
 
 @both
