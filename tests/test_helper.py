@@ -345,7 +345,7 @@ def test_a_second_relay_for_one_process_replaces_the_first(
         wait_for(lambda: len(server.finished) == 2, what="both commands")
     finally:
         os.kill(second.pid, signal.SIGTERM)
-    assert len(server.ended_sessions) == 1
+    wait_for(lambda: len(server.ended_sessions) == 1, what="word of the first's end")
 
 
 # ---- recording ------------------------------------------------------------------------------

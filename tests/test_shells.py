@@ -334,6 +334,7 @@ def test_exec_ends_the_run_unseen_and_a_new_shell_takes_over(
     assert heard(shell) == [("echo before", 0), (f"exec {again}", None)]
     wait_for(lambda: not is_alive(first), what="the first shell's relay to leave")
     assert len({run.starting.session for run in server.runs}) == 2
+    wait_for(lambda: server.ended_sessions, what="word of the first session's end")
     assert server.ended_sessions == [server.runs[0].starting.session]
 
 
