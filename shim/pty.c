@@ -30,6 +30,7 @@
 enum {
     GRACE_MS = 3000, /* for the worker to show the rest, and for the shell to take its leave */
     NAME_ROOM = 256,
+    TITLE_MAX = 4096,
 };
 
 struct holder {
@@ -134,25 +135,41 @@ static _Noreturn void become_program(const struct holder *holder)
     _exit(errno == ENOENT ? 127 : 126);
 }
 
+/* With this in the environment, in place of whatever is there under its name. */
+static _Noreturn void become_program_with(const struct holder *holder, char *variable)
+{
+    size_t count = 0, kept = 0;
+
+    while (environ[count] != NULL)
+        count++;
+    char *variables[count + 2]; /* no heap: this process is another one in a moment */
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], VARIABLE "=", sizeof VARIABLE) != 0)
+            variables[kept++] = environ[i];
+    variables[kept++] = variable;
+    variables[kept] = NULL;
+    environ = variables;
+    become_program(holder);
+}
+
 /* The rc file must not come here again in this process: hence the pid. */
 static _Noreturn void do_without_proxy(const struct holder *holder)
 {
-    char pid[16];
+    char variable[48];
 
-    snprintf(pid, sizeof pid, "%ld", (long)getpid());
-    setenv(VARIABLE, pid, 1);
-    become_program(holder);
+    snprintf(variable, sizeof variable, VARIABLE "=%ld", (long)getpid());
+    become_program_with(holder, variable);
 }
 
 /* What the shell's script needs. It holds for this very process on this very terminal, which it
  * checks: a shell below it, in tmux or in a window that was opened from here is another. */
-static void tell_shell(const struct holder *holder, pid_t worker)
+static _Noreturn void become_shell(const struct holder *holder, pid_t worker)
 {
-    char text[CHANNEL_PATH_MAX + WIRE_WORD_MAX + 64];
+    char variable[CHANNEL_PATH_MAX + WIRE_WORD_MAX + 96];
 
-    snprintf(text, sizeof text, "%ld:%ld:%s:%s:%s", (long)getpid(), (long)worker, holder->nonce,
-             holder->terminal_name, holder->proxy.talk.channel.folder);
-    setenv(VARIABLE, text, 1);
+    snprintf(variable, sizeof variable, VARIABLE "=%ld:%ld:%s:%s:%s", (long)getpid(), (long)worker,
+             holder->nonce, holder->terminal_name, holder->proxy.talk.channel.folder);
+    become_program_with(holder, variable);
 }
 
 /* `go` brings the worker's pid. */
@@ -173,8 +190,7 @@ static _Noreturn void run_shell(struct holder *holder, int go)
         close(terminal);
     if (read(go, &worker, sizeof worker) != (ssize_t)sizeof worker)
         _exit(126);
-    tell_shell(holder, worker);
-    become_program(holder);
+    become_shell(holder, worker);
 }
 
 /* ---- the worker ---- */
@@ -285,7 +301,7 @@ static size_t read_about(pid_t pid, const char *what, char *out, size_t room)
 static void take_name(struct holder *holder)
 {
     pid_t job = tcgetpgrp(holder->proxy.pump.master);
-    char words[4096], name[NAME_ROOM];
+    char words[TITLE_MAX], name[NAME_ROOM];
     size_t size = read_about(job, "cmdline", words, holder->title_room - 1);
 
     if (size == 0) {
@@ -489,31 +505,25 @@ static _Noreturn void end_as_shell(const struct holder *holder)
 /* ---- the story ---- */
 
 /* Our own arguments, which the system shows as ours: from the program's name, which stands before the
- * role's, up to where the environment begins. They are to be written over. */
-static int find_title(struct holder *holder, int argc, char **argv)
+ * role's, up to where the environment begins. They are written over once nobody needs them. */
+static void find_title(struct holder *holder, int argc, char **argv)
 {
     holder->title = argv[-1];
     holder->title_room = (size_t)(argv[argc - 1] + strlen(argv[argc - 1]) + 1 - holder->title);
-    if (holder->title_room > 4096)
-        holder->title_room = 4096;
-    holder->arguments = calloc((size_t)argc + 1, sizeof *holder->arguments);
-    if (holder->arguments == NULL)
-        return -1;
-    for (int i = 0; i < argc; i++)
-        if ((holder->arguments[i] = strdup(argv[i])) == NULL)
-            return -1;
-    return 0;
+    if (holder->title_room > TITLE_MAX)
+        holder->title_room = TITLE_MAX;
 }
 
 int pty_main(int argc, char **argv)
 {
     static struct holder holder; /* zeroed, and only the pages in use cost memory */
 
-    if (argc < 5 || strcmp(argv[3], "--") != 0 || find_title(&holder, argc, argv) < 0)
+    if (argc < 5 || strcmp(argv[3], "--") != 0)
         return 2;
-    holder.program = holder.arguments[1];
-    holder.starter = holder.arguments[2];
-    holder.arguments += 4;
+    holder.program = argv[1];
+    holder.starter = argv[2];
+    holder.arguments = argv + 4;
+    find_title(&holder, argc, argv);
     sigprocmask(SIG_BLOCK, NULL, &holder.mask);
     if (set_up(&holder) < 0)
         do_without_proxy(&holder);

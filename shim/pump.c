@@ -1,7 +1,6 @@
 #include "pump.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +8,6 @@ enum { TYPED, SHELL, SHOWN };
 
 enum {
     STREAM_READ = 2048,
-    STREAM_YIELDS = 3,
     STREAM_ROUNDS = 8,
 };
 
@@ -83,18 +81,6 @@ void pump_add(struct pump *pump, const char *bytes, size_t size)
     pump->out_size += size;
 }
 
-/* What follows a read that took all there was room for in the kernel is about to be there. */
-static ssize_t read_soon(const struct pump *pump, char *at, size_t size)
-{
-    ssize_t got = read(pump->master, at, size);
-
-    for (int i = 0; i < STREAM_YIELDS && got < 0 && errno == EAGAIN; i++) {
-        sched_yield();
-        got = read(pump->master, at, size);
-    }
-    return got;
-}
-
 /* Read once, and on while there is a stream. Return how much, 0 for nothing now, -1 where the shell's
  * terminal is closed. */
 static ssize_t take(struct pump *pump, size_t limit)
@@ -104,7 +90,7 @@ static ssize_t take(struct pump *pump, size_t limit)
     size_t size = got > 0 ? (size_t)got : 0;
 
     while (got >= STREAM_READ && size < limit) {
-        got = read_soon(pump, at + size, limit - size);
+        got = read(pump->master, at + size, limit - size);
         size += got > 0 ? (size_t)got : 0;
     }
     if (size == 0)

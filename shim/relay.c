@@ -2,7 +2,9 @@
 
 #include "clock.h"
 #include "conversation.h"
+#include "pane.h"
 #include "process.h"
+#include "tail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,12 +14,40 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SHELL_CHECK_US = 5 * 1000 * 1000 }; /* where the system has no pidfd */
+enum {
+    SHELL_CHECK_US = 5 * 1000 * 1000, /* where the system has no pidfd */
+    LATE_US = 5 * 1000, /* a look that took so long leaves no time to wait for a hint as well */
+};
 
 struct relay {
     struct conversation talk;
+    struct pane pane;
     int watch; /* readable when the shell has ended, or -1 */
 };
+
+/* After a failure the shell waits for us, and the pane ends in what the command wrote. */
+static void look(void *context, struct wire_finished *finished)
+{
+    struct relay *relay = context;
+    const struct run *run = &relay->talk.run;
+    int64_t began_us = clock_mono_us();
+    struct bytes output = {NULL, 0};
+    size_t size;
+
+    if (finished->exit == 0 || run->total > run->size)
+        return;
+    size = pane_capture(&relay->pane, relay->talk.link.ask_limit_us * 3 / 4);
+    if (size > 0)
+        output = pane_output(relay->pane.text, size, (struct bytes){run->text, run->size});
+    if (clock_mono_us() - began_us > LATE_US)
+        finished->wants_reply = false;
+    if (output.data == NULL)
+        return;
+    finished->tail_source = TAIL_PANE;
+    finished->tail_total = output.size;
+    size = output.size < TAIL_SIZE ? output.size : TAIL_SIZE;
+    finished->tail = (struct bytes){(const char *)output.data + output.size - size, size};
+}
 
 static bool is_shell_gone(const struct relay *relay)
 {
@@ -104,6 +134,8 @@ int relay_main(int argc, char **argv)
     terminal_open(&relay.talk.terminal);
     if (conversation_open(&relay.talk) < 0)
         return 0;
+    if (pane_find(&relay.pane))
+        relay.talk.witness = (struct witness){.context = &relay, .look = look};
     relay.watch = process_watch(relay.talk.pid);
     ignore_signals();
     /* The shell's command substitution was the first fork, this is the second. */

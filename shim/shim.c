@@ -199,7 +199,7 @@ int shim_main_as_program(char **argv)
 
 int shim_main(int argc, char **argv)
 {
-    static struct tool tool = {.is_given = true};
+    static struct tool tool; /* zeroed: it has no place in the file */
     struct agent agent;
 
     if (argc < 3) {
@@ -207,6 +207,7 @@ int shim_main(int argc, char **argv)
               stderr);
         return 2;
     }
+    tool.is_given = true;
     tool.name = program_base(argv[1]);
     tool.argv = argv + 2;
     if (program_take(&tool.program, argv[1]) < 0)

@@ -28,9 +28,14 @@ def children_of(pid: int) -> list[int]:
     return sorted(map(int, text.split()))
 
 
+def shell_in(holder: int) -> int:
+    """Return the pid of the shell that a holder runs."""
+    return next(pid for pid in children_of(holder) if not is_helper(pid))
+
+
 def inner_of(shell: TypedShell) -> int:
     """Return the pid of the shell that runs inside."""
-    return next(pid for pid in children_of(shell.pid) if not is_helper(pid))
+    return shell_in(shell.pid)
 
 
 def worker_of(shell: TypedShell) -> int:

@@ -37,6 +37,11 @@ def helper(request: pytest.FixtureRequest) -> Path:
     return built()
 
 
+@pytest.mark.skipif(not shutil.which("musl-gcc"), reason="musl-gcc is not installed")
+def test_the_static_helper_is_small() -> None:
+    assert helper_builds.helper().stat().st_size < 100_000
+
+
 @pytest.fixture
 def server(home: Path) -> Iterator[RecordingServer]:  # noqa: ARG001 - where it serves
     with recording_server() as running:
