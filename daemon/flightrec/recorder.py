@@ -99,7 +99,8 @@ class Recorder:
 
     ``record`` and ``hint_shown`` write inside the caller's transaction. Where that transaction is
     rolled back, or runs or rules are deleted, make a new Recorder: what this one remembers would be
-    ahead of the disk. ``path`` is the PATH on which a remedy's programs are looked up.
+    ahead of the disk. A remedy's programs are looked up on its session's PATH, which ``paths`` may
+    know, else on ``path``.
     """
 
     def __init__(
@@ -107,10 +108,12 @@ class Recorder:
         store: RunStore,
         thresholds: Thresholds = DEFAULT_THRESHOLDS,
         path: str | None = None,
+        paths: Mapping[bytes, str] | None = None,
     ) -> None:
         self._store = store
         self.book = Rulebook(store.connection, thresholds)
         self._path = os.environ.get("PATH", os.defpath) if path is None else path
+        self._paths = paths or {}
         self._memory = SessionMemory(store.connection)
         self._fingerprints = Fingerprints()
         self._parts = Parts()
@@ -167,20 +170,30 @@ class Recorder:
         """Let a run speak for and against the known rules; return what it mended itself."""
         session = self._memory.session_of(run)
         history = self._memory.history(session, before=run.run)
-        recoveries = self._find_recoveries(run, line, history) if failure is None else ()
-        event = Event(run.run.hex(), session, run.project, run.started_us)
-        step = _Step(run, line, failure, recoveries, session, event, history)
-        followed = self._follow_up(step) if run.session in self._waiting else None
-        self._weigh_known_rules(step, followed)
-        if failure is not None:
-            self._remember_lesson(step, failure)
-            if failure.teachable:
-                self._fingerprints.take(failure)
-        fresh: set[str] = set()
-        for recovery in recoveries:
-            self._take_in(recovery, step, fresh)
+        recoveries: tuple[Recovery, ...] = ()
+        if failure is None and history.has_open_failures:
+            recoveries = self._find_recoveries(run, line, history)
+        # Most runs passed, mended nothing, and are about no rule: they are only remembered.
+        if failure or recoveries or run.session in self._waiting or self._is_about_a_rule(line):
+            event = Event(run.run.hex(), session, run.project, run.started_us)
+            self._learn_from(_Step(run, line, failure, recoveries, session, event, history))
         history.add(run, line, failure, recoveries)
         return recoveries
+
+    def _is_about_a_rule(self, line: CommandLine) -> bool:
+        return any(self.book.is_about(s.program) for s in line.segments[:SEGMENTS_MAX])
+
+    def _learn_from(self, step: _Step) -> None:
+        """Count what a run says about hints, known rules and lessons; take in what it mended."""
+        followed = self._follow_up(step) if step.run.session in self._waiting else None
+        self._weigh_known_rules(step, followed)
+        if step.failure is not None:
+            self._remember_lesson(step, step.failure)
+            if step.failure.teachable:
+                self._fingerprints.take(step.failure)
+        fresh: set[str] = set()
+        for recovery in step.recoveries:
+            self._take_in(recovery, step, fresh)
 
     def _weigh_known_rules(self, step: _Step, followed: str | None) -> None:
         """Count what this run says about the rules that it is about."""
@@ -262,7 +275,7 @@ class Recorder:
         """Count a recovery for its rule, which may be new; ``fresh`` are those made by this run."""
         if not self.book.add_recovery(recovery):
             return
-        draft = draft_rule(recovery, self._path)
+        draft = draft_rule(recovery, self._paths.get(recovery.fix.session, self._path))
         if draft is None:
             return
         rule = self._rule_for(draft, recovery, step, fresh)

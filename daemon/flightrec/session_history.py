@@ -74,6 +74,11 @@ class SessionHistory:
         return self._entries
 
     @property
+    def has_open_failures(self) -> bool:
+        """Whether any failure is open, asked for every run."""
+        return bool(self._open)
+
+    @property
     def open_failures(self) -> tuple[Failure, ...]:
         """Teachable failures that nothing mended yet, oldest first."""
         return tuple(entry.failure for entry in self._open if entry.failure is not None)
