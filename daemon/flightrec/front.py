@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
+
 from flightrec import link
 from flightrec.backlog import STRIKES_OF_A_CRASH, STRIKES_OF_A_KILL, Backlog
 from flightrec.capture import asked_for, is_own
@@ -92,6 +94,7 @@ class Front:
         self._sessions = Sessions()
         self._open: OrderedDict[bytes, OpenRun] = OrderedDict()
         self._bringers: dict[bytes, Peer] = {}
+        self._writer = 1
         self.use(Settings())
 
     def use(self, settings: Settings) -> None:
@@ -185,7 +188,7 @@ class Front:
         if finished.cwd != run.starting.cwd:
             self.desk.warm(finished.cwd)
         self._bringers[finished.run] = peer
-        self._submit(link.Feed(run.starting, finished))
+        self._submit(link.Feed(self._with_path(run.starting), finished))
 
     def _answer_finish(
         self, starting: CommandStarting, finished: CommandFinished, peer: Peer
@@ -258,6 +261,14 @@ class Front:
 
     # --- towards the disk --------------------------------------------------------------------
 
+    def _with_path(self, starting: CommandStarting) -> CommandStarting:
+        """Say the session's PATH where the writer does not know it; it keeps it in memory, too."""
+        session = self._sessions.get(starting.session)
+        if session is None or session.path is None or session.writer == self._writer:
+            return starting
+        session.writer = self._writer
+        return msgspec.structs.replace(starting, path=session.path)
+
     def _submit(self, message: link.Feed | link.Shown | link.Ended) -> None:
         dropped = self.backlog.add(link.key_of(message), link.encode(message))
         if dropped:
@@ -280,6 +291,7 @@ class Front:
 
     def writer_died(self, *, was_killed: bool) -> None:
         """Take back what the writer did not commit."""
+        self._writer += 1
         culprit = self.backlog.take_back(STRIKES_OF_A_KILL if was_killed else STRIKES_OF_A_CRASH)
         if culprit is not None:
             log.error("gave up %s: no writer survived it", culprit.hex())

@@ -154,10 +154,18 @@ def where_remedy_lives(
             if words and words[0] in REPOSITORY_RUNNERS and not same_tool:
                 return Where.INSIDE
             where = where_is(words[0], path, roots) if words else Where.OUTSIDE
-            if where is Where.INSIDE:
-                return where
+            if where is Where.INSIDE or _is_own_plugin(words, path, roots):
+                return Where.INSIDE
             found = where if where is Where.UNKNOWN else found
     return found
+
+
+def _is_own_plugin(words: Sequence[str], path: str, roots: Sequence[str]) -> bool:
+    """Whether the project brings a program for this subcommand, as git and cargo run them."""
+    if len(words) < 2 or "/" in words[1] or words[1].startswith("-"):
+        return False
+    name = f"{os.path.basename(words[0])}-{words[1]}"
+    return where_is(name, path, roots) is Where.INSIDE
 
 
 def remedy_lines(remedy: Remedy) -> list[str]:

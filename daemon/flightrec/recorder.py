@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -113,7 +113,7 @@ class Recorder:
         self._store = store
         self.book = Rulebook(store.connection, thresholds)
         self._path = os.environ.get("PATH", os.defpath) if path is None else path
-        self._paths = paths or {}
+        self._paths = {} if paths is None else paths
         self._memory = SessionMemory(store.connection)
         self._fingerprints = Fingerprints()
         self._parts = Parts()

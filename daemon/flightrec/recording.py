@@ -4,6 +4,7 @@ import fcntl
 import logging
 import os
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,8 +25,10 @@ from flightrec.recorder import Recorder
 from flightrec.redact import Redactor
 from flightrec.rescan import Rescan, Rescanned
 from flightrec.retention import Pruner
+from flightrec.sessions import MAX_SESSIONS
 from flightrec.store import Store
 from flightrec.verbs import do
+from flightrec.wire import CommandStarting
 from flightrec.workplace import Workplace
 
 log = logging.getLogger(__name__)
@@ -60,6 +63,7 @@ class Recording:
         self._settings = settings
         self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
         self._rescan = Rescan(store, paths, settings.redaction)
+        self._session_paths: OrderedDict[bytes, str] = OrderedDict()
         self.start_over()
         self.notes = _notes(store)
         self.is_fresh = store.quarantined is not None
@@ -88,7 +92,9 @@ class Recording:
 
     def start_over(self) -> None:
         """Learn from what is on the disk, not from what was in memory."""
-        self._recorder = Recorder(self._store, _thresholds(self._settings))
+        self._recorder = Recorder(
+            self._store, _thresholds(self._settings), paths=self._session_paths
+        )
 
     def hint_rules(self) -> Iterator[HintRule]:
         """Yield all rules for the hint index; to be read to the end before anything is written."""
@@ -198,6 +204,7 @@ class Recording:
         match message:
             case Feed():
                 failpoints.reach("record")
+                self._note_path(message.starting)
                 outcome = self._recorder.record(self._ingest(message))
                 result.changed += outcome.changed
                 result.export |= outcome.export
@@ -205,8 +212,17 @@ class Recording:
                 remedy = self._redactor.redact_command(shown.remedy, shown.session).text
                 self._recorder.hint_shown(shown, remedy)
             case Ended():
+                self._session_paths.pop(message.session, None)
                 self._store.end_session(message.session, message.wall_us)
                 self._recorder.session_ended(message.session)
+
+    def _note_path(self, starting: CommandStarting) -> None:
+        """Remember a session's PATH; it reaches no disk."""
+        if starting.path is not None:
+            self._session_paths[starting.session] = os.fsdecode(starting.path)
+            self._session_paths.move_to_end(starting.session)
+            if len(self._session_paths) > MAX_SESSIONS:
+                self._session_paths.popitem(last=False)
 
     def _ingest(self, feed: Feed) -> CommandRun:
         starting, finished = as_wanted(feed.starting, feed.finished, self._settings.capture)

@@ -15,13 +15,17 @@ BURST = 1000.0
 
 @dataclass(slots=True)
 class Session:
-    """The latest variables of one session's shell; None where it never sent them."""
+    """The latest variables of one session's shell; None where it never sent them.
+
+    ``writer`` is the last writer process, counted from 1, that was told this PATH.
+    """
 
     allowance: float
     seen_s: float
     path: bytes | None = None
     virtual_env: bytes | None = None
     conda_prefix: bytes | None = None
+    writer: int = 0
 
 
 class Sessions:
@@ -46,6 +50,7 @@ class Sessions:
             self._sessions.move_to_end(starting.session)
         if starting.path is not None:
             session.path = starting.path
+            session.writer = 0
         if starting.virtual_env is not None:
             session.virtual_env = starting.virtual_env
         if starting.conda_prefix is not None:
