@@ -106,7 +106,7 @@ static void put_array(struct writer *w, size_t count)
     put_big_endian(w, count, 2);
 }
 
-static void put_bytes(struct writer *w, const void *data, size_t size)
+static void put_bytes_header(struct writer *w, size_t size)
 {
     if (size <= 0xff) {
         put_byte(w, MP_BIN8);
@@ -118,6 +118,11 @@ static void put_bytes(struct writer *w, const void *data, size_t size)
         put_byte(w, MP_BIN32);
         put_big_endian(w, size, 4);
     }
+}
+
+static void put_bytes(struct writer *w, const void *data, size_t size)
+{
+    put_bytes_header(w, size);
     put_raw(w, data, size);
 }
 
@@ -132,6 +137,11 @@ static void put_optional(struct writer *w, struct bytes text)
         put_byte(w, MP_NIL);
     else
         put_text(w, text);
+}
+
+static void put_optional_id(struct writer *w, const uint8_t *id)
+{
+    put_optional(w, (struct bytes){id, WIRE_ID_SIZE});
 }
 
 static void put_bool(struct writer *w, bool value)
@@ -149,18 +159,27 @@ static struct writer begin(uint8_t *out, size_t room, enum wire_tag tag, size_t 
     return w;
 }
 
-static int finish(struct writer *w, size_t wants_reply_at, struct frame *frame)
+/* `behind` bytes of the same frame follow what was written. */
+static int finish_before(struct writer *w, size_t behind, struct frame *frame)
 {
-    size_t size = (size_t)(w->at - w->start);
+    size_t size = (size_t)(w->at - w->start), body = size - WIRE_LENGTH_SIZE + behind;
 
     if (w->full || size - WIRE_LENGTH_SIZE > WIRE_FRAME_MAX) {
         errno = EMSGSIZE;
         return -1;
     }
     for (int i = 0; i < WIRE_LENGTH_SIZE; i++)
-        w->start[i] = (uint8_t)((size - WIRE_LENGTH_SIZE) >> (8 * i));
-    *frame = (struct frame){size, wants_reply_at};
+        w->start[i] = (uint8_t)(body >> (8 * i));
+    *frame = (struct frame){size, 0};
     return 0;
+}
+
+static int finish(struct writer *w, size_t wants_reply_at, struct frame *frame)
+{
+    int result = finish_before(w, 0, frame);
+
+    frame->wants_reply_at = wants_reply_at;
+    return result;
 }
 
 int wire_encode_hello(const struct wire_hello *hello, uint8_t *out, size_t room, struct frame *frame)
@@ -195,10 +214,7 @@ int wire_encode_starting(const struct wire_starting *run, uint8_t *out, size_t r
     wants_reply_at = (size_t)(w.at - w.start);
     put_bool(&w, run->wants_reply);
     put_uint(&w, run->word_kind);
-    if (run->parent == NULL)
-        put_byte(&w, MP_NIL);
-    else
-        put_bytes(&w, run->parent, WIRE_ID_SIZE);
+    put_optional_id(&w, run->parent);
     put_int(&w, run->depth);
     put_optional(&w, run->path);
     put_optional(&w, run->virtual_env);
@@ -239,6 +255,23 @@ int wire_encode_session_ended(const uint8_t session[WIRE_ID_SIZE], int64_t wall_
     put_bytes(&w, session, WIRE_ID_SIZE);
     put_int(&w, wall_us);
     return finish(&w, 0, frame);
+}
+
+int wire_encode_hook(const struct wire_hook *hook, uint8_t *out, size_t room, struct frame *frame)
+{
+    struct writer w = begin(out, room, WIRE_HOOK_FIRED, 10);
+
+    put_bytes(&w, hook->id, WIRE_ID_SIZE);
+    put_text(&w, hook->agent);
+    put_bool(&w, hook->wants_reply);
+    put_optional_id(&w, hook->session);
+    put_optional(&w, hook->client_session);
+    put_int(&w, hook->pid);
+    put_text(&w, hook->cwd);
+    put_optional(&w, hook->path);
+    put_uint(&w, hook->total);
+    put_bytes_header(&w, hook->payload.size);
+    return finish_before(&w, hook->payload.size, frame);
 }
 
 void wire_clear_wants_reply(uint8_t *out, size_t wants_reply_at)
@@ -386,6 +419,13 @@ static void decode_reply(struct reader *r, size_t fields, struct wire_message *m
     r->bad |= message->reply.text.size > WIRE_REPLY_MAX;
 }
 
+static void decode_hook_reply(struct reader *r, struct wire_message *message)
+{
+    take_id(r, message->reply.run);
+    message->reply.text = take_bytes(r);
+    r->bad |= message->reply.text.size > WIRE_HOOK_REPLY_MAX;
+}
+
 static void decode_committed(struct reader *r, struct wire_message *message)
 {
     size_t count = take_array(r);
@@ -406,6 +446,8 @@ int wire_decode(const uint8_t *body, size_t size, struct wire_message *message)
         decode_hello(&r, count - 1, message);
     else if (!r.bad && message->tag == WIRE_REPLY)
         decode_reply(&r, count - 1, message);
+    else if (!r.bad && message->tag == WIRE_HOOK_REPLY)
+        decode_hook_reply(&r, message);
     else if (!r.bad && message->tag == WIRE_COMMITTED)
         decode_committed(&r, message);
     if (r.bad || count == 0) {

@@ -25,6 +25,8 @@ enum {
     WIRE_VARIABLE_MAX = 32 * 1024,
     WIRE_PIPESTATUS_MAX = 256,
     WIRE_ID_SIZE = 16,
+    WIRE_HOOK_PAYLOAD_MAX = 1024 * 1024,
+    WIRE_HOOK_REPLY_MAX = 32 * 1024,
     /* holds the largest CommandStarting: its command, three variables, and eight short fields */
     WIRE_OUT_MAX = 96 * 1024,
 };
@@ -36,6 +38,8 @@ enum wire_tag {
     WIRE_REPLY = 4,
     WIRE_COMMITTED = 5,
     WIRE_SESSION_ENDED = 8,
+    WIRE_HOOK_FIRED = 9,
+    WIRE_HOOK_REPLY = 10,
 };
 
 enum wire_source { SOURCE_RELAY, SOURCE_PTY, SOURCE_SH, SOURCE_ENV, SOURCE_SHIM, SOURCE_HOOK };
@@ -91,6 +95,18 @@ struct wire_finished {
 
 #define WIRE_UNKNOWN INT64_MIN
 
+struct wire_hook {
+    uint8_t id[WIRE_ID_SIZE];
+    struct bytes agent;
+    bool wants_reply;
+    const uint8_t *session;      /* NULL or an id */
+    struct bytes client_session; /* optional */
+    int64_t pid;
+    struct bytes cwd, path; /* `path` is optional */
+    uint64_t total;         /* bytes; more than `payload` has where it was too large to send */
+    struct bytes payload;
+};
+
 /* A whole frame in the caller's buffer. `wants_reply_at` is the offset of that field's byte, so that
  * a copy which is sent again can say no; 0 where the message has none. */
 struct frame {
@@ -105,6 +121,9 @@ int wire_encode_finished(const struct wire_finished *, uint8_t *out, size_t room
 int wire_encode_session_ended(const uint8_t session[WIRE_ID_SIZE], int64_t wall_us, uint8_t *out,
                               size_t room, struct frame *);
 
+/* All of the frame but the payload itself, whose bytes are to be sent behind it. */
+int wire_encode_hook(const struct wire_hook *, uint8_t *out, size_t room, struct frame *);
+
 /* Let a frame in `out` say that it wants no reply. */
 void wire_clear_wants_reply(uint8_t *out, size_t wants_reply_at);
 
@@ -116,7 +135,7 @@ struct wire_message {
         uint8_t run[WIRE_ID_SIZE];
         int64_t phase, verdict;
         struct bytes text;
-    } reply;
+    } reply; /* of a hook: `run` and `text` */
     struct {
         const uint8_t *at, *end;
         size_t left;

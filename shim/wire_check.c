@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINE_MAX_BYTES = 1024 * 1024 };
+enum { LINE_MAX_BYTES = 3 * 1024 * 1024 };
 
 static char *next_word(void)
 {
@@ -151,6 +151,31 @@ static void check_ended(uint8_t *out)
                 frame);
 }
 
+static void check_hook(uint8_t *out)
+{
+    struct wire_hook hook;
+    uint8_t session[WIRE_ID_SIZE];
+    struct bytes raw_session;
+    struct frame frame = {0, 0};
+    int result;
+
+    next_id(hook.id);
+    hook.agent = next_bytes();
+    hook.wants_reply = next_number() != 0;
+    raw_session = next_bytes();
+    hook.session = raw_session.data == NULL ? NULL : memcpy(session, raw_session.data, WIRE_ID_SIZE);
+    hook.client_session = next_bytes();
+    hook.pid = next_number();
+    hook.cwd = next_bytes();
+    hook.path = next_bytes();
+    hook.total = (uint64_t)next_number();
+    hook.payload = next_bytes();
+    result = wire_encode_hook(&hook, out, WIRE_OUT_MAX, &frame);
+    print_frame(result, out, frame);
+    if (result == 0)
+        print_bytes(hook.payload.data, hook.payload.size);
+}
+
 static void print_committed(struct wire_message *message)
 {
     uint8_t run[WIRE_ID_SIZE];
@@ -184,6 +209,11 @@ static void check_decode(uint8_t *unused)
         print_bytes(message.reply.run, WIRE_ID_SIZE);
         printf(" %lld %lld x", (long long)message.reply.phase, (long long)message.reply.verdict);
         print_bytes(message.reply.text.data, message.reply.text.size);
+    } else if (message.tag == WIRE_HOOK_REPLY) {
+        printf("hook-reply x");
+        print_bytes(message.reply.run, WIRE_ID_SIZE);
+        printf(" x");
+        print_bytes(message.reply.text.data, message.reply.text.size);
     } else if (message.tag == WIRE_COMMITTED) {
         print_committed(&message);
     } else {
@@ -216,6 +246,7 @@ static const struct {
               {"starting", check_starting},
               {"finished", check_finished},
               {"ended", check_ended},
+              {"hook", check_hook},
               {"decode", check_decode},
               {"filter", check_filter}};
 

@@ -9,11 +9,17 @@ from hypothesis import strategies as st
 
 from flightrec.wire import (
     FRAME_MAX,
+    HOOK_FRAME_MAX,
+    HOOK_PAYLOAD_MAX,
+    HOOK_ROLE,
     LENGTH_SIZE,
     AnyMessage,
     CommandFinished,
     CommandStarting,
     FrameReader,
+    Hello,
+    HookFired,
+    HookReply,
     Phase,
     Reply,
     Source,
@@ -25,7 +31,7 @@ from flightrec.wire import (
     encode,
 )
 from wire_check import NAMES, WireCheck
-from wire_messages import MESSAGES, RUN, read_golden
+from wire_messages import HOOK, MESSAGES, RUN, read_golden
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +73,8 @@ def test_c_reads_the_golden_bytes(wire_check: WireCheck) -> None:
     assert wire_check.decode(golden["committed-none"]) == "committed"
     assert wire_check.decode(golden["committed"]) == f"committed {runs}"
     assert wire_check.decode(golden["starting"]) == "other 2"
+    text = b'{"suppressOutput": true}'.hex()
+    assert wire_check.decode(golden["hook-reply"]) == f"hook-reply x{RUN.hex()} x{text}"
 
 
 numbers = st.integers(-(2**63) + 1, 2**63 - 1)
@@ -116,8 +124,23 @@ finisheds = st.builds(
 )
 
 
+hooks = st.builds(
+    HookFired,
+    id=ids,
+    agent=words,
+    wants_reply=st.booleans(),
+    session=st.none() | ids,
+    client_session=st.none() | words,
+    pid=numbers,
+    cwd=paths,
+    path=st.none() | st.integers(0, 32_768).map(lambda n: b"p" * n),
+    total=counts,
+    payload=st.binary(max_size=300) | st.sampled_from((b"j" * 65_535, b"j" * 65_536)),
+)
+
+
 @settings(max_examples=300, deadline=None)
-@given(message=startings | finisheds)
+@given(message=startings | finisheds | hooks)
 def test_c_and_python_write_the_same_bytes_for_any_message(
     message: AnyMessage, wire_check: WireCheck
 ) -> None:
@@ -186,6 +209,27 @@ def test_python_refuses_what_is_no_message() -> None:
 def test_a_length_out_of_bounds_is_refused_before_anything_is_kept(length: int) -> None:
     with pytest.raises(WireError):
         FrameReader().feed(length.to_bytes(LENGTH_SIZE, "little"))
+
+
+HOOK_HELLO = encode(Hello(1, b"0.1.0", HOOK_ROLE, 1))
+LARGE = msgspec.structs.replace(HOOK, total=1, payload=b"j" * HOOK_PAYLOAD_MAX)
+
+
+def test_a_hook_s_first_message_may_be_large_and_nothing_else(wire_check: WireCheck) -> None:
+    assert wire_check.encode(LARGE) == encode(LARGE)
+    assert FrameReader().feed(HOOK_HELLO + encode(LARGE))[1:] == [LARGE]
+    other_hello = encode(Hello(1, b"0.1.0", b"relay", 1))
+    for before in (b"", other_hello, other_hello + HOOK_HELLO, HOOK_HELLO + encode(LARGE)):
+        with pytest.raises(WireError):
+            FrameReader().feed(before + encode(LARGE))
+    with pytest.raises(WireError):
+        FrameReader().feed(HOOK_HELLO + (HOOK_FRAME_MAX + 1).to_bytes(LENGTH_SIZE, "little"))
+
+
+def test_a_hook_s_reply_longer_than_allowed_is_refused(wire_check: WireCheck) -> None:
+    longest = encode(HookReply(RUN, b"x" * 32_768))[LENGTH_SIZE:]
+    assert wire_check.decode(longest).startswith("hook-reply")
+    assert wire_check.decode(msgspec.msgpack.encode([10, RUN, b"x" * 32_769])) == "bad"
 
 
 def test_a_stream_may_be_cut_anywhere() -> None:

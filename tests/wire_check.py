@@ -3,13 +3,21 @@
 import subprocess
 
 import helper_builds
-from flightrec.wire import AnyMessage, CommandFinished, CommandStarting, Hello, SessionEnded
+from flightrec.wire import (
+    AnyMessage,
+    CommandFinished,
+    CommandStarting,
+    Hello,
+    HookFired,
+    SessionEnded,
+)
 
 NAMES = {
     Hello: "hello",
     CommandStarting: "starting",
     CommandFinished: "finished",
     SessionEnded: "ended",
+    HookFired: "hook",
 }
 
 

@@ -14,6 +14,8 @@ from flightrec.wire import (
     CommandStarting,
     Committed,
     Hello,
+    HookFired,
+    HookReply,
     Phase,
     Reply,
     SessionEnded,
@@ -99,6 +101,19 @@ UNSEEN = CommandFinished(
     tail_total=2**33,
 )
 
+HOOK = HookFired(
+    id=RUN,
+    agent=b"claude",
+    wants_reply=True,
+    session=SESSION,
+    client_session=b"0199b3a8-0000-7000-8000-000000000001",
+    pid=4242,
+    cwd=b"/home/jo/src",
+    path=b"/usr/bin:/bin",
+    total=27,
+    payload=b'{"hook_event_name": "Stop"}',
+)
+
 MESSAGES: dict[str, AnyMessage] = {
     "hello": Hello(1, b"0.1.0", b"relay", 4242),
     "starting": PLAIN,
@@ -113,6 +128,20 @@ MESSAGES: dict[str, AnyMessage] = {
     "committed-none": Committed([]),
     "committed": Committed([bytes([i]) * 16 for i in range(20)]),
     "session-ended": SessionEnded(SESSION, 1_796_000_000_000_000),
+    "hook-fired": HOOK,
+    "hook-fired-too-large": HookFired(
+        id=RUN,
+        agent=b"pi",
+        wants_reply=False,
+        session=None,
+        client_session=None,
+        pid=1,
+        cwd=b"",
+        path=None,
+        total=2**33,
+        payload=b"",
+    ),
+    "hook-reply": HookReply(RUN, b'{"suppressOutput": true}'),
 }
 
 

@@ -19,12 +19,18 @@ PROTOCOL = 1
 """Served together with its predecessor; anything else is asked to go."""
 
 FRAME_MAX = 256 * 1024
-HOOK_FRAME_MAX = 1024 * 1024
 """Bytes of one frame's body; checked before anything is buffered."""
 
 COMMAND_MAX = 16 * 1024
 TAIL_MAX = 8 * 1024
 REPLY_MAX = 4 * 1024
+
+HOOK_ROLE = b"hook of an agent"
+"""In a hello: what comes next may be a ``HookFired`` of HOOK_FRAME_MAX bytes, nothing after it."""
+
+HOOK_PAYLOAD_MAX = 1024 * 1024
+HOOK_FRAME_MAX = HOOK_PAYLOAD_MAX + 64 * 1024
+HOOK_REPLY_MAX = 32 * 1024
 
 _LENGTH = struct.Struct("<I")
 LENGTH_SIZE = _LENGTH.size
@@ -193,6 +199,33 @@ class SessionEnded(Message, frozen=True, tag=8):
     wall_us: int = 0
 
 
+class HookFired(Message, frozen=True, tag=9):
+    """An agent's client has called a hook of ours.
+
+    ``payload`` is what the client says, unparsed; empty where its ``total`` bytes were too many.
+    ``session`` is that of ``flightrec run``, ``client_session`` what the client's environment tells
+    of its own one, ``pid`` the process that called. ``path`` is never stored.
+    """
+
+    id: Id
+    agent: Word
+    wants_reply: bool
+    session: Id | None
+    client_session: Word | None
+    pid: int
+    cwd: Path_
+    path: Variable | None
+    total: int
+    payload: Annotated[bytes, msgspec.Meta(max_length=HOOK_PAYLOAD_MAX)]
+
+
+class HookReply(Message, frozen=True, tag=10):
+    """What the client is to read, in its own format; empty for nothing."""
+
+    id: Id
+    text: Annotated[bytes, msgspec.Meta(max_length=HOOK_REPLY_MAX)] = b""
+
+
 AnyMessage = (
     Hello
     | CommandStarting
@@ -202,6 +235,8 @@ AnyMessage = (
     | Request
     | Response
     | SessionEnded
+    | HookFired
+    | HookReply
 )
 
 _encoder = msgspec.msgpack.Encoder()
@@ -231,10 +266,10 @@ def decode(body: bytes | bytearray | memoryview) -> AnyMessage:
         raise WireError(str(error)) from None
 
 
-def frame_length(prefix: bytes | bytearray | memoryview) -> int:
+def frame_length(prefix: bytes | bytearray | memoryview, limit: int = FRAME_MAX) -> int:
     """Return the body's length from the 4 bytes before it. Raises WireError when out of bounds."""
     (length,) = _LENGTH.unpack(prefix)
-    if not 0 < length <= FRAME_MAX:
+    if not 0 < length <= limit:
         raise WireError(f"a frame of {length} bytes")
     return int(length)
 
@@ -244,6 +279,8 @@ class FrameReader:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
+        self._is_first = True
+        self._limit = FRAME_MAX
 
     @property
     def is_amid_frame(self) -> bool:
@@ -264,10 +301,17 @@ class FrameReader:
     def _cut(self, messages: list[AnyMessage]) -> None:
         start = 0
         while len(self._buffer) - start >= LENGTH_SIZE:
-            length = frame_length(self._buffer[start : start + LENGTH_SIZE])
+            length = frame_length(self._buffer[start : start + LENGTH_SIZE], self._limit)
             end = start + LENGTH_SIZE + length
             if len(self._buffer) < end:
                 break
             messages.append(decode(bytes(self._buffer[start + LENGTH_SIZE : end])))
+            self._limit = self._limit_after(messages[-1])
             start = end
         del self._buffer[:start]
+
+    def _limit_after(self, message: AnyMessage) -> int:
+        """Return how large the next frame may be: a hook's, right after its hello, is larger."""
+        is_hook = self._is_first and isinstance(message, Hello) and message.role == HOOK_ROLE
+        self._is_first = False
+        return HOOK_FRAME_MAX if is_hook else FRAME_MAX
