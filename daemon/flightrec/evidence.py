@@ -16,6 +16,7 @@ from flightrec.rules import Rule, Status, Verdict
 from flightrec.shell_words import CommandLine
 
 DAY_US = 24 * 60 * 60 * 1_000_000
+HALF_LIFE_DAYS = 90
 
 
 class Mark(enum.StrEnum):
@@ -246,7 +247,7 @@ def is_offered(rule: Rule) -> bool:
 
 
 def weight(rule: Rule, now_us: int) -> float:
-    """Return how much a rule deserves one of few places: evidence that halves every 90 days."""
+    """Return how much a rule deserves one of few places: evidence that fades with time."""
     age_days = max(0, now_us - rule.last_us) / DAY_US
     balance = rule.r + 2 * rule.c - 2 * (rule.d - rule.pardoned)
-    return balance * math.pow(0.5, age_days / 90)
+    return balance * math.pow(0.5, age_days / HALF_LIFE_DAYS)

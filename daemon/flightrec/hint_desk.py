@@ -12,18 +12,22 @@ import queue
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from flightrec import shell_words
-from flightrec.classify import classify
+from flightrec.briefing import Briefings
+from flightrec.classify import Failure, classify
 from flightrec.config import Redaction, Settings
+from flightrec.guard import ALL_MODES, Decision, Guards
 from flightrec.hints import REPEAT_AFTER_US, Hint, HintContext, HintIndex, HintRule
 from flightrec.ingest import ingest, to_text
 from flightrec.places import Place, Places, existing_folder, find_place, working_folder
 from flightrec.redact import Redactor
+from flightrec.rules import Guard
 from flightrec.sessions import Session
 from flightrec.wire import CommandFinished, CommandStarting
 
@@ -137,6 +141,12 @@ def _find_quietly(where: _Where) -> Place | None:
 Answer = Callable[[Hint | None], None]
 """Called exactly once, at once or a little later, with the hint that is due or None."""
 
+GateAnswer = Callable[[Decision | None], None]
+BriefingAnswer = Callable[[str], None]
+"""The same with what a guard decided, and with the text for a new session (empty for none)."""
+
+_Found = TypeVar("_Found")
+
 
 class HintDesk:
     """Knows all rules that may be hinted, and answers for a command about to run or just failed."""
@@ -144,6 +154,8 @@ class HintDesk:
     def __init__(self) -> None:
         self._repeat_after_us = REPEAT_AFTER_US
         self._index = HintIndex()
+        self._guards = Guards()
+        self._briefings = Briefings()
         self._finder = PlaceFinder()
         self._places = Places()
         self._redaction = Redaction()
@@ -162,7 +174,12 @@ class HintDesk:
     def take(self, rules: Sequence[HintRule]) -> None:
         """Take in rules that changed."""
         self._index.update(rules)
+        self._briefings.update(rules)
         self._is_empty = self._is_empty and not rules
+
+    def guard(self, projects: Mapping[str, Guard]) -> None:
+        """Guard these projects by all their rules, and no other ones."""
+        self._guards.use(projects)
 
     def warm(self, cwd: bytes) -> None:
         """Find out about the directory where the next command will run."""
@@ -172,11 +189,51 @@ class HintDesk:
     def forget_rules(self) -> None:
         """Know no rule any more: the database that they came from is gone."""
         self._index = HintIndex(self._repeat_after_us)
+        self._briefings = Briefings()
         self._is_empty = True
 
     def forget_session(self, session: bytes) -> None:
         """Drop what was shown to a session that has ended."""
         self._index.forget_session(session)
+        self._guards.forget_session(session)
+
+    def gate(
+        self,
+        starting: CommandStarting,
+        session: Session,
+        answer: GateAnswer,
+        able: AbstractSet[Guard] = ALL_MODES,
+    ) -> None:
+        """Answer for a command that an agent is about to run, by a hook that can stop it.
+
+        ``able`` are the modes that this agent can follow. The decision's ``shown`` is to be handed
+        to the writer, also where there is no gate.
+        """
+
+        def look(place: Place) -> Decision | None:
+            return self._guards.decide(self._index, _context(starting, session, place), able)
+
+        self._answer(starting, look, answer)
+
+    def brief(self, cwd: bytes, answer: BriefingAnswer) -> None:
+        """Answer with what an agent is told whose session begins in this directory."""
+
+        def placed(place: Place | None) -> None:
+            knows = place is not None and place.mine
+            answer(self._briefings.brief(place.project) if place is not None and knows else "")
+
+        if self._is_empty:
+            answer("")
+        else:
+            self._finder.find("", os.fsdecode(cwd), placed)
+
+    def ended(self, starting: CommandStarting, finished: CommandFinished) -> None:
+        """Take note of how a command ended: a rewritten one that failed is not written so again."""
+        if finished.exit is None or not self._guards.awaits(starting.session):
+            return
+        failure = self._failure_of(starting, finished) if finished.exit else None
+        failed = failure is not None and failure.teachable
+        self._guards.ended(starting.session, to_text(starting.command), failed=failed)
 
     def before(self, starting: CommandStarting, session: Session, answer: Answer) -> None:
         """Answer for a command about to run."""
@@ -199,17 +256,23 @@ class HintDesk:
             context = _context(starting, session, place)
             if not self._index.may_know(context):
                 return None
-            end = msgspec.structs.replace(finished, tail=finished.tail[-TAIL_MAX:])
-            run = ingest(starting, end, self._redactor, self._places)
-            failure = classify(run, shell_words.parse(run.command))
+            failure = self._failure_of(starting, finished)
             if failure is None:
                 return None
             return self._index.find_after_failure(context, failure.kind)
 
         self._answer(starting, look, answer)
 
+    def _failure_of(self, starting: CommandStarting, finished: CommandFinished) -> Failure | None:
+        end = msgspec.structs.replace(finished, tail=finished.tail[-TAIL_MAX:])
+        run = ingest(starting, end, self._redactor, self._places)
+        return classify(run, shell_words.parse(run.command))
+
     def _answer(
-        self, starting: CommandStarting, look: Callable[[Place], Hint | None], answer: Answer
+        self,
+        starting: CommandStarting,
+        look: Callable[[Place], _Found | None],
+        answer: Callable[[_Found | None], None],
     ) -> None:
         def placed(place: Place | None) -> None:
             answer(_guarded(look, place) if place is not None else None)
@@ -220,7 +283,7 @@ class HintDesk:
             self._finder.find(to_text(starting.command), os.fsdecode(starting.cwd), placed)
 
 
-def _guarded(look: Callable[[Place], Hint | None], place: Place) -> Hint | None:
+def _guarded(look: Callable[[Place], _Found | None], place: Place) -> _Found | None:
     try:
         return look(place)
     except Exception:

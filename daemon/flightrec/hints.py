@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,7 +23,7 @@ from flightrec.matching import (
 )
 from flightrec.programs import BUILTINS, is_there
 from flightrec.redact import PLACEHOLDER
-from flightrec.rules import Origin, Remedy, Scope, Trigger
+from flightrec.rules import Guard, Origin, Remedy, Scope, Trigger
 from flightrec.shell_words import CommandLine, SimpleCommand, parse
 from flightrec.wire import Phase, WordKind
 
@@ -37,13 +38,25 @@ class Outcome(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at_us: int
 
 
+class Told(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a model may be told of a proved rule, as one line; ``rank`` sorts the best first.
+
+    ``homes`` are the projects whose agents are told; an empty one is all of them.
+    """
+
+    line: str
+    homes: tuple[str, ...]
+    rank: float
+
+
 class HintRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One rule as hints need it; the writer sends it whenever it changed.
 
     ``offered`` is false where it is not to be shown (candidate, archived, held back): the index
     forgets it. ``outcomes`` are the places that changed. ``failed`` is the trigger's last outcome
     anywhere, ``failures`` how often it failed anywhere. ``upstream`` is what clones of ``project``
-    share, to which the rule is shown, too.
+    share, to which the rule is shown, too. ``guard`` is the person's word, ``told`` is None unless
+    the rule is promoted and fit to be read by a model.
     """
 
     id: str
@@ -59,10 +72,12 @@ class HintRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
     failures: int
     outcomes: tuple[Outcome, ...] = ()
     upstream: str = ""
+    guard: Guard = Guard.UNSET
+    told: Told | None = None
 
 
 class HintShown(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The front tells the writer that a hint was shown.
+    """The front tells the writer that a hint was shown, or what a guard decided (``gate``).
 
     ``remedy`` is the line that was offered. It holds words of the command as typed, so it is raw
     until the writer has redacted it.
@@ -74,6 +89,7 @@ class HintShown(msgspec.Struct, frozen=True, array_like=True, gc=False):
     phase: Phase
     remedy: str
     at_us: int
+    gate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +137,14 @@ CLONES_MAX = 8
 SESSIONS_MAX = 1024
 
 
+class Due(NamedTuple):
+    """A rule that has something to say before this line runs, and about which part of it."""
+
+    rule: HintRule
+    line: CommandLine
+    found: Found
+
+
 class _Shown(msgspec.Struct):
     """When a rule was hinted in a session, for which run, and whether its remedy was tried."""
 
@@ -160,16 +184,22 @@ class HintIndex:
 
     def find(self, context: HintContext) -> Hint | None:
         """Return the hint that is due before this command runs; it counts as shown."""
-        line = self._read(context)
-        if line is None:
-            return None
-        self._note_tries(context.session, line)
-        for rule, found in self._about(line, context):
-            if self._may_show(rule, context) and self._is_due(rule, line, found, context):
+        for rule, line, found in self.due(context):
+            if self._may_show(rule, context):
                 hint = self._make(rule, line, found, context, Phase.START)
                 if hint is not None:
                     return hint
         return None
+
+    def due(self, context: HintContext) -> Iterator[Due]:
+        """Yield the rules that are due before this command, shown in this session or not."""
+        line = self._read(context)
+        if line is None:
+            return
+        self._note_tries(context.session, line)
+        for rule, found in self._about(line, context):
+            if self._is_due(rule, line, found, context):
+                yield Due(rule, line, found)
 
     def find_after_failure(self, context: HintContext, failure_kind: str) -> Hint | None:
         """Return the hint for a run that just failed so, unless it had one before it ran."""
@@ -294,19 +324,24 @@ class HintIndex:
     def _make(
         self, rule: HintRule, line: CommandLine, found: Found, context: HintContext, phase: Phase
     ) -> Hint | None:
-        remedy = _say(rule.remedy, line, found, Location(context.cwd, context.worktree))
-        if remedy is None or not _can_run(rule.remedy, context):
+        remedy = say(rule.remedy, line, found, context)
+        if remedy is None:
             return None
-        text = make_harmless(f"flightrec: {self._reason(rule, context)}; try: {remedy}")
+        text = make_harmless(f"flightrec: {self.reason(rule, context)}; try: {remedy}")
+        self.note_shown(rule, context, remedy)
+        told = HintShown(rule.id, context.session, context.run, phase, remedy, context.now_us)
+        return Hint(text, remedy, told)
+
+    def note_shown(self, rule: HintRule, context: HintContext, remedy: str) -> None:
+        """Remember that the session knows this remedy now."""
         shown = _Shown(context.run, remedy, context.now_us)
         self._shown.setdefault(context.session, {})[rule.id] = shown
         self._shown.move_to_end(context.session)
         if len(self._shown) > SESSIONS_MAX:
             self._shown.popitem(last=False)
-        told = HintShown(rule.id, context.session, context.run, phase, remedy, context.now_us)
-        return Hint(text, remedy, told)
 
-    def _reason(self, rule: HintRule, context: HintContext) -> str:
+    def reason(self, rule: HintRule, context: HintContext) -> str:
+        """Return why a rule speaks up: how often its trigger failed, where, and how."""
         here = self._failures_here(rule, context)
         if not here and not rule.failures:
             return "noted by you"
@@ -315,7 +350,7 @@ class HintIndex:
         return f"previously failed {where} ({count}×: {kind})"
 
 
-def _is_clones(rule: HintRule, context: HintContext) -> bool:
+def is_of_a_clone(rule: HintRule, context: HintContext) -> bool:
     """Whether the rule is another clone's."""
     return rule.scope is Scope.PROJECT and rule.project != context.project
 
@@ -326,11 +361,11 @@ def _without_doubles(
     """Leave out rules of other clones that say what a rule of the place's own says."""
     if not context.origin:
         return about
-    own = {_says(rule) for rule, _ in about if not _is_clones(rule, context)}
+    own = {_says(rule) for rule, _ in about if not is_of_a_clone(rule, context)}
     return [
         (rule, found)
         for rule, found in about
-        if not _is_clones(rule, context) or _says(rule) not in own
+        if not is_of_a_clone(rule, context) or _says(rule) not in own
     ]
 
 
@@ -340,7 +375,7 @@ def _says(rule: HintRule) -> tuple[Trigger, Remedy]:
 
 def _holds(rule: HintRule, context: HintContext) -> bool:
     """Whether the rule is for this place: two texts may have one hash, and origins change."""
-    if not _is_clones(rule, context):
+    if not is_of_a_clone(rule, context):
         return True
     root = rule.project.removesuffix("/.git")
     remedy = rule.remedy
@@ -383,10 +418,12 @@ def _can_run(remedy: Remedy, context: HintContext) -> bool:
     )
 
 
-def _say(remedy: Remedy, line: CommandLine, found: Found, location: Location) -> str | None:
+def say(remedy: Remedy, line: CommandLine, found: Found, context: HintContext) -> str | None:
     """Return what to type: the whole line where that can be said, else the segment alone."""
-    new = rewrite(remedy, line, found, location)
-    if new is None or not _is_plain(new.segment) or danger_in(new.segment) is not None:
+    new = rewrite(remedy, line, found, Location(context.cwd, context.worktree))
+    if new is None or not _can_run(remedy, context):
+        return None
+    if not _is_plain(new.segment) or danger_in(new.segment) is not None:
         return None
     whole = new.line
     if whole is None or not _is_plain(whole) or len(line.segments) > SEGMENTS_MAX:

@@ -47,6 +47,19 @@ class Verdict(enum.StrEnum):
     GONE = "gone"
 
 
+class Guard(enum.StrEnum):
+    """What the person lets a rule do to a command of an agent before it runs.
+
+    UNSET is as the project says. A guard acts only while the evidence is clear (``guard.py``).
+    """
+
+    UNSET = ""
+    OFF = "off"
+    ASK = "ask"
+    DENY = "deny"
+    REWRITE = "rewrite"
+
+
 class Takes(enum.StrEnum):
     """What a slot stands for."""
 
@@ -112,7 +125,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     ``held_back`` says why it is never offered (a secret, a destructive remedy), and is empty where
     it may be. ``failures`` is how often the trigger failed, ``failed`` whether it did so the last
     time that it ran, anywhere, at ``outcome_us``. ``pardoned`` are the contradictions that the
-    person overruled by approving. Times are wall clock in microseconds.
+    person overruled by approving. ``guard`` is what it may do to an agent's commands. Times are
+    wall clock in microseconds.
     """
 
     id: str
@@ -139,6 +153,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     seen_in: tuple[str, ...] = ()
     held_back: str = ""
     flagged: bool = False
+    guard: Guard = Guard.UNSET
     pardoned: int = 0
     failures: int = 0
     failed: bool = True
