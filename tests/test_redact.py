@@ -357,7 +357,7 @@ HOSTILE_TEXT = st.one_of(
 THOROUGH = settings(
     max_examples=400,
     deadline=None,
-    derandomize=True,  # a line in ten thousand of torn quotes changes twice: once more, never less
+    derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 
@@ -374,9 +374,24 @@ def test_no_text_makes_it_raise_or_fail(text: str) -> None:
 @given(HOSTILE_TEXT)
 @example("password=‹secret:pass›hunter42")
 @example("a://b:‹secret:url›@c@d")
+@example("< Set-Cookie: sid=2ZCIFv1Hdsiol auth Bzl5jXKYTwml4FTKPNYEYCY5UVR0ifQ5")
+@example(
+    "sed -i 's/^password=.*/password=Summer4886/create --name db --value Welcome5453\"' a.conf"
+)
 def test_what_was_redacted_stays_as_it_is(text: str) -> None:
     once = redacted(text)
     assert redacted(once) == once
+
+
+def test_lines_torn_in_their_midst_stay_as_they_are_redacted(redactor: Redactor) -> None:
+    """An agent's output is cut anywhere: half a quote lets the next secret pass for a word."""
+    lines = [sample.text for seed in SEEDS for sample in corpus.positives(seed)]
+    chance = random.Random(7)  # noqa: S311 - the same tears every time
+    for _ in range(3000):
+        head, tail = chance.choice(lines), chance.choice(lines)
+        torn = head[: chance.randint(0, len(head))] + tail[chance.randint(0, len(tail)) :]
+        once = redactor.redact_text(torn)
+        assert redactor.redact_text(once) == once
 
 
 @THOROUGH

@@ -38,6 +38,9 @@ VERSION = 1
 TEXT_MAX = 16 * 1024
 """Code points that are examined and returned of one text; what is beyond is dropped."""
 
+GOES_MAX = 8
+"""How often a text is gone over, until nothing more is found between the placeholders."""
+
 REPEATED_MAX = 64
 """Secrets of one text that are looked for in the rest of it."""
 
@@ -86,12 +89,14 @@ class Redactor:
     def _redact(self, text: str, session: bytes | None, *, remember: bool) -> RedactedCommand:
         try:
             text = _cut(text)
-            findings = self._findings(text, session)
-            if not findings:
-                return RedactedCommand(Safe(text), found=False)
-            if remember and session is not None:
-                self._memory.remember(session, {text[f.start : f.end] for f in findings})
-            return RedactedCommand(Safe(_cut(_replaced(text, _merged(findings)))), found=True)
+            for goes in range(GOES_MAX):
+                findings = self._findings(text, session)
+                if not findings:
+                    return RedactedCommand(Safe(text), found=goes > 0)
+                if remember and session is not None:
+                    self._memory.remember(session, {text[f.start : f.end] for f in findings})
+                text = _cut(_replaced(text, _merged(findings)))
+            return RedactedCommand(UNREDACTABLE, found=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, the raw text must not pass
             log.error("a text could not be redacted: %s", type(error).__name__)  # noqa: TRY400 - a traceback could show the text
             return RedactedCommand(UNREDACTABLE, found=True)
