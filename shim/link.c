@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t find_ask_limit(void)
+int64_t link_patience_us(int64_t usual_us)
 {
     const char *patience = getenv("FLIGHTREC_PATIENCE_MS");
     long ms = patience == NULL ? 0 : strtol(patience, NULL, 10);
 
-    return ms > 0 && ms <= PATIENCE_MAX_MS ? ms * 1000 : ASK_LIMIT_US;
+    return ms > 0 && ms <= PATIENCE_MAX_MS ? ms * 1000 : usual_us;
 }
 
 void link_open(struct link *link, const struct paths *paths, const char *role, const char *starter)
 {
-    link->ask_limit_us = find_ask_limit();
+    link->ask_limit_us = link_patience_us(ASK_LIMIT_US);
     link->paths = paths;
     link->role = role;
     link->starter = starter;

@@ -35,6 +35,9 @@ struct link {
     int64_t daemon_pid;         /* who says hello there; 0 before that */
 };
 
+/* How long an answer is waited for where that is usually `usual_us`. */
+int64_t link_patience_us(int64_t usual_us);
+
 void link_open(struct link *, const struct paths *, const char *role, const char *starter);
 
 /* Be connected if that is possible at once. `for_command` tells that a command is about to run: then a

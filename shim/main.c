@@ -4,6 +4,7 @@
  * It fails open: no daemon, a slow daemon, a folder that cannot be written or a bad argument all end
  * in a silent exit 0, and the shell is as it was.
  */
+#include "hook.h"
 #include "program.h"
 #include "pty.h"
 #include "relay.h"
@@ -38,6 +39,7 @@ static const struct role ROLES[] = {
     {"sh", sh_main},
     {"shim", shim_main},
     {"report", report_main},
+    {"hook", hook_main},
     {"--version", version_main},
 };
 
@@ -75,7 +77,7 @@ int main(int argc, char **argv)
     role = argc > 1 ? find_role(argv[1]) : NULL;
     if (role != NULL)
         return role->run(argc - 1, argv + 1);
-    fputs("flightrec-helper: roles are relay, pty, hint, send, sh, shim and report; flightrec starts"
-          " it, not you\n", stderr);
+    fputs("flightrec-helper: roles are relay, pty, hint, send, sh, shim, report and hook;"
+          " flightrec starts it, not you\n", stderr);
     return 2;
 }

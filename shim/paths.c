@@ -55,7 +55,8 @@ int paths_find(struct paths *paths)
         format(paths->hint_words, "%s/%s.words", paths->run, paths->host) < 0 ||
         format(paths->events_fifo, "%s/%s.events", paths->run, paths->host) < 0 ||
         format(paths->hint_file, "%s/%s.hints", paths->run, paths->host) < 0 ||
-        format(paths->breaker, "%s/%s.breaker", paths->run, paths->host) < 0)
+        format(paths->breaker, "%s/%s.breaker", paths->run, paths->host) < 0 ||
+        format(paths->hook_breaker, "%s/%s.hook-breaker", paths->run, paths->host) < 0)
         return -1;
     if (strlen(paths->socket) > SUN_PATH_BYTES) {
         errno = ENAMETOOLONG;

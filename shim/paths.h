@@ -14,7 +14,8 @@ struct paths {
     char state[PATHS_MAX], run[PATHS_MAX];
     char socket[PATHS_MAX], counters[PATHS_MAX], autostart[PATHS_MAX], hint_words[PATHS_MAX];
     char events_fifo[PATHS_MAX], hint_file[PATHS_MAX]; /* for sandboxes, which forbid the socket */
-    char breaker[PATHS_MAX]; /* its time: when a stand-in last waited in vain */
+    /* their time: when a stand-in, or a hook, last waited in vain */
+    char breaker[PATHS_MAX], hook_breaker[PATHS_MAX];
 };
 
 /* Fill in the paths. -1 with EINVAL where HOME is no absolute path, ENAMETOOLONG where the socket's

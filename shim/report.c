@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include "breaker.h"
 #include "clock.h"
 #include "link.h"
 #include "program.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,29 +66,6 @@ static bool send_frame(struct frame frame)
 static size_t frame_room(void)
 {
     return report.way == WAY_FIFO ? SANDBOX_FRAME_MAX : sizeof report.out;
-}
-
-/* ---- a daemon that did not answer in time is not asked again for a while, by no stand-in ---- */
-
-static bool breaker_is_open(void)
-{
-    struct stat found;
-    int64_t age_us;
-
-    if (stat(report.paths.breaker, &found) < 0)
-        return false;
-    age_us = clock_wall_us() - (int64_t)found.st_mtime * 1000000;
-    return age_us >= 0 && age_us < BREAKER_US;
-}
-
-static void open_breaker(void)
-{
-    int fd = open(report.paths.breaker, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-
-    if (fd < 0)
-        return;
-    futimens(fd, NULL);
-    close(fd);
 }
 
 /* ---- the first message ---- */
@@ -201,7 +178,7 @@ static enum wire_verdict await_answer(void)
                             report.reply);
     verdict = link_wait(&report.link, report.starting.run, PHASE_START, report.reply);
     if (report.link.breaker_until_us != breaker_us)
-        open_breaker();
+        breaker_open(report.paths.breaker);
     return verdict;
 }
 
@@ -232,7 +209,7 @@ const uint8_t *report_start(const struct agent *agent, const struct report_comma
     if (report.way == WAY_NONE)
         return report.starting.run;
     wants_reply = command->may_hint &&
-                  (report.way == WAY_FIFO || (link_may_ask(&report.link) && !breaker_is_open()));
+                  (report.way == WAY_FIFO || (link_may_ask(&report.link) && !breaker_is_open(report.paths.breaker)));
     if (announce(wants_reply))
         take_answer();
     return report.starting.run;

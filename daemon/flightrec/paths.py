@@ -74,6 +74,11 @@ class Paths:
         return self.run / f"{self.host}.breaker"
 
     @property
+    def hook_breaker(self) -> Path:
+        """The same for the hooks of agents, which wait longer."""
+        return self.run / f"{self.host}.hook-breaker"
+
+    @property
     def hint_words(self) -> Path:
         """Which words rules start from, for helpers that would otherwise have to ask."""
         return self.run / f"{self.host}.words"
