@@ -9,10 +9,11 @@ import math
 from dataclasses import dataclass, replace
 
 from flightrec.classify import Failure
+from flightrec.hints import LET
 from flightrec.ingest import CommandRun
 from flightrec.matching import Location, find_remedy, find_trigger, prepares
 from flightrec.pairing import RecoveryKind
-from flightrec.rules import Rule, Status, Verdict
+from flightrec.rules import Guard, Rule, Status, Verdict
 from flightrec.shell_words import CommandLine
 
 DAY_US = 24 * 60 * 60 * 1_000_000
@@ -36,7 +37,9 @@ class Reason(enum.StrEnum):
     AGAIN = "failed again"
     RECOVERED = "failed, and the remedy worked"
     FOLLOWED = "the remedy worked after the hint"
+    GUARDED = "the remedy worked in the place of what the guard stopped"
     FAILED_TOO = "the remedy failed in the same way"
+    LET_THROUGH = "passed, though the guard had spoken against it"
     PASSED = "passed without the remedy"
     OPPOSITE = "the opposite was the remedy"
     APPROVED = "approved by the person"
@@ -185,6 +188,25 @@ def _was_not_needed(rule: Rule, last: LastOutcome, session: bytes) -> bool:
     if not last.failed or last.mended:
         return False
     return rule.kind == RecoveryKind.REPLACE or last.session == session
+
+
+def outcome_of_other(gate: str, sight: Sight | None) -> str | None:
+    """Return what becomes of a hint or a gate by a command that is not its remedy; None is nothing.
+
+    ``gate`` is empty for a hint, which is ignored by whatever comes next. What a guard let through,
+    or the person allowed, speaks for itself; what it rewrote is still to come.
+    """
+    trigger = sight.trigger if sight is not None else None
+    if gate in (Guard.ASK, LET) and trigger is not None:
+        return _LET_OUTCOMES[trigger]
+    return None if gate in (Guard.REWRITE, LET) else "ignored"
+
+
+_LET_OUTCOMES = {
+    Result.PASSED: "passed",
+    Result.FAILED: "insisted",
+    Result.UNKNOWN: "ignored",
+}
 
 
 def next_outcome(

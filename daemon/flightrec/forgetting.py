@@ -22,7 +22,7 @@ from flightrec.paths import Paths
 from flightrec.rulebook import Rulebook
 from flightrec.store import Store, to_bytes
 
-SEARCHED = ("runs", "failures", "rules", "evidence", "outcomes", "hints", "sessions")
+SEARCHED = ("runs", "failures", "rules", "evidence", "outcomes", "hints", "guards", "sessions")
 """Tables whose rows go where any of their texts holds what is to be forgotten."""
 
 

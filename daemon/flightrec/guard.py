@@ -20,6 +20,7 @@ from flightrec.dangers import danger_of
 from flightrec.harmless import is_harmless, make_harmless
 from flightrec.hints import (
     COMMAND_MAX,
+    LET,
     Due,
     HintContext,
     HintIndex,
@@ -52,9 +53,6 @@ DENIALS_MAX = 3
 """By one rule in one session in this time, whatever words vary; then it keeps silent."""
 
 SESSIONS_MAX = 1024
-
-LET = "let"
-"""The decision to let a command through that the guard had stopped before."""
 
 ALL_MODES = frozenset((Guard.ASK, Guard.DENY, Guard.REWRITE))
 

@@ -76,8 +76,12 @@ class HintRule(msgspec.Struct, frozen=True, array_like=True, gc=False):
     told: Told | None = None
 
 
+LET = "let"
+"""What a guard did that let a command through which it had stopped before."""
+
+
 class HintShown(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The front tells the writer that a hint was shown, or what a guard decided (``gate``).
+    """The front tells the writer that a hint was shown, or what a guard did (``gate``).
 
     ``remedy`` is the line that was offered. It holds words of the command as typed, so it is raw
     until the writer has redacted it.

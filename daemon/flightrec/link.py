@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from flightrec.hints import HintRule, HintShown
+from flightrec.rules import Guard
 from flightrec.wire import CommandFinished, CommandStarting
 
 FRAME_MAX = 64 * 1024 * 1024
@@ -75,6 +76,12 @@ class Rules(msgspec.Struct, frozen=True, array_like=True, tag=12):
     rules: list[HintRule]
 
 
+class Guarded(msgspec.Struct, frozen=True, array_like=True, tag=17):
+    """From the writer: all projects that are guarded by all their rules, and how."""
+
+    projects: dict[str, Guard]
+
+
 class Stored(msgspec.Struct, frozen=True, array_like=True, tag=13):
     """From the writer: what has these keys need not be kept any longer.
 
@@ -107,7 +114,7 @@ class Note(msgspec.Struct, frozen=True, array_like=True, tag=16):
 
 
 ToWriter = Feed | Shown | Ended | Ask | Reload | Drain
-FromWriter = Ready | Rules | Stored | Answer | Trouble | Note
+FromWriter = Ready | Rules | Guarded | Stored | Answer | Trouble | Note
 
 RUN_KEY_SIZE = 16
 """A run's key is its id; keys of other messages are longer."""
@@ -127,8 +134,8 @@ def key_of(message: Feed | Shown | Ended) -> bytes:
     match message:
         case Feed():
             return message.starting.run
-        case Shown():
-            return message.shown.run + bytes([message.shown.phase])
+        case Shown(shown):
+            return shown.run + bytes([shown.phase]) + shown.gate.encode()
         case Ended():
             return message.session + b"end"
 

@@ -84,6 +84,7 @@ CREATE TABLE rules (
   proven INTEGER NOT NULL,               -- an error text says that this is the remedy
   verdict TEXT NOT NULL,                 -- the person's word: approved | rejected | retired; gone
   flagged INTEGER NOT NULL,              -- the person wants it shared
+  guard TEXT NOT NULL,                   -- the person's word: off | ask | deny | rewrite
   pardoned INTEGER NOT NULL,             -- contradictions that the person overruled
   held_back TEXT NOT NULL,               -- why it is never offered; empty: it may be
   r INTEGER NOT NULL,
@@ -154,14 +155,23 @@ CREATE TABLE hints (
   id INTEGER PRIMARY KEY,
   rule_id TEXT NOT NULL REFERENCES rules (id) ON DELETE CASCADE,
   session BLOB NOT NULL,
-  run BLOB NOT NULL UNIQUE,              -- the command that it was shown for
+  run BLOB NOT NULL,                     -- the command that it was shown for
   phase INTEGER NOT NULL,
   remedy TEXT NOT NULL,
   at_us INTEGER NOT NULL,
-  outcome TEXT                           -- followed | ignored | failed; NULL: not known yet
+  gate TEXT NOT NULL,                    -- what a guard did: ask | deny | rewrite | let; or empty
+  outcome TEXT,                          -- followed | ignored | failed | insisted | passed
+  UNIQUE (run, gate)
 );
 CREATE INDEX hints_by_session ON hints (session, rule_id);
 CREATE INDEX hints_open ON hints (session) WHERE outcome IS NULL;
+
+-- Projects that are guarded by all their rules.
+CREATE TABLE guards (
+  project TEXT PRIMARY KEY,
+  mode TEXT NOT NULL,                    -- ask | deny | rewrite
+  at_us INTEGER NOT NULL
+) WITHOUT ROWID;
 
 CREATE TABLE exports (
   path TEXT PRIMARY KEY,

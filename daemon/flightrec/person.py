@@ -17,6 +17,7 @@ from flightrec.pairing import RecoveryKind
 from flightrec.redact import Safe
 from flightrec.rulebook import Event, Rulebook
 from flightrec.rules import (
+    Guard,
     Origin,
     Pattern,
     Remedy,
@@ -71,6 +72,14 @@ def dismiss(book: Rulebook, rule_id: str, act: Act) -> Rule:
 def share(book: Rulebook, rule_id: str) -> Rule:
     """Flag the rule: it is shared as soon as it is promoted."""
     return book.update(find(book, rule_id), flagged=True)
+
+
+def guard(book: Rulebook, rule_id: str, mode: Guard) -> Rule:
+    """Let the rule do this to an agent's commands before they run; UNSET is as the project says."""
+    rule = find(book, rule_id)
+    if mode is Guard.REWRITE and rule.kind != RecoveryKind.REPLACE:
+        raise FlightrecError(f"a rule of kind {rule.kind} cannot rewrite; say ask or deny")
+    return book.update(rule, guard=mode)
 
 
 def edit(book: Rulebook, rule_id: str, working: Safe, act: Act) -> Rule:

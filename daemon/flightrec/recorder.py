@@ -18,10 +18,11 @@ from flightrec.evidence import (
     judge,
     look_for,
     next_outcome,
+    outcome_of_other,
 )
 from flightrec.fingerprint import Fingerprints
 from flightrec.generalise import Draft, draft_rule
-from flightrec.hints import HintRule, HintShown, says_the_same
+from flightrec.hints import LET, HintRule, HintShown, says_the_same
 from flightrec.ingest import CommandRun
 from flightrec.lessons import lesson_for
 from flightrec.matching import (
@@ -146,10 +147,27 @@ class Recorder:
 
     def hint_shown(self, shown: HintShown, remedy: Safe) -> None:
         """Remember that a hint was shown; ``remedy`` is its line after redaction."""
+        if shown.gate:
+            self._close_earlier_gates(shown)
         self.book.add_hint(
-            ShownHint(shown.rule, shown.session, shown.run, int(shown.phase), remedy, shown.at_us)
+            ShownHint(
+                shown.rule,
+                shown.session,
+                shown.run,
+                int(shown.phase),
+                remedy,
+                shown.at_us,
+                shown.gate,
+            )
         )
         self._waiting.add(shown.session)
+
+    def _close_earlier_gates(self, shown: HintShown) -> None:
+        """Note that nothing came of what the guard decided before, or that the agent insists."""
+        outcome = "insisted" if shown.gate == LET else "ignored"
+        for hint in self.book.open_hints(shown.session):
+            if hint.gate and hint.rule == shown.rule:
+                self.book.close_hint(hint.row, outcome)
 
     def hint_rules(self) -> Iterator[HintRule]:
         """Return all rules for a new hint index."""
@@ -351,8 +369,8 @@ class Recorder:
         followed = None
         open_hints = self.book.open_hints(step.run.session)
         for hint in open_hints:
-            if hint.run == step.run.run or step.run.started_us < hint.at_us:
-                continue  # the command that it was shown for, or one that ran already
+            if _is_too_early(step.run, hint):
+                continue
             rule = self.book.rule(hint.rule)
             if rule is None or not self._answers(hint, rule, step):
                 continue
@@ -364,14 +382,13 @@ class Recorder:
     def _answers(self, hint: OpenHint, rule: Rule, step: _Step) -> bool:
         """Close a hint by the command that came next; return whether that was its remedy."""
         if not says_the_same(hint.remedy, step.line):
-            if not prepares(rule.remedy, step.line):
-                self.book.close_hint(hint.row, "ignored")
+            self._note_other(hint, rule, step)
             return False
         is_own = rule.belongs_to(step.run.project)
         if step.failure is None and step.run.exit == 0:
             self.book.close_hint(hint.row, "followed")
             if is_own:
-                self.book.count(rule, Mark.C, Reason.FOLLOWED, step.event)
+                self._count_followed(hint, rule, step.event)
             return True
         self.book.close_hint(hint.row, "failed")
         if not is_own:
@@ -379,6 +396,34 @@ class Recorder:
         if step.failure is not None and step.failure.kind.value == rule.failure_kind:
             self.book.count(rule, Mark.D, Reason.FAILED_TOO, step.event)
         return True
+
+    def _count_followed(self, hint: OpenHint, rule: Rule, event: Event) -> None:
+        """Count a remedy that worked; what a guard brings about proves no more than once a session.
+
+        Else a rule that rewrites would prove itself all day.
+        """
+        if not hint.gate:
+            self.book.count(rule, Mark.C, Reason.FOLLOWED, event)
+        elif self.book.has_counted(rule.id, Reason.GUARDED, event.session):
+            self.book.count_use(rule)
+        else:
+            self.book.count(rule, Mark.C, Reason.GUARDED, event)
+
+    def _note_other(self, hint: OpenHint, rule: Rule, step: _Step) -> None:
+        """Take note of a command that is not the remedy that was offered before it."""
+        sight = look_for(rule, step.line, step.run, step.failure)
+        outcome = outcome_of_other(hint.gate, sight)
+        if outcome is None or prepares(rule.remedy, step.line):
+            return
+        self.book.close_hint(hint.row, outcome)
+        if outcome == "passed" and self._speaks_against(rule, step.run):
+            self.book.count(rule, Mark.D, Reason.LET_THROUGH, step.event)
+
+    def _speaks_against(self, rule: Rule, run: CommandRun) -> bool:
+        """Whether it is the rule's fault that what the guard had stopped passes after all."""
+        last = self.book.last_outcome(rule.id, run.project, run.worktree)
+        is_mended = last is not None and last.mended and rule.kind != RecoveryKind.REPLACE
+        return rule.belongs_to(run.project) and not is_mended
 
     # -- lessons --------------------------------------------------------------------------------
 
@@ -416,6 +461,16 @@ class Recorder:
 def _origin_of(project: str, *runs: CommandRun) -> str:
     """Return the origin of a project that these runs know; one read back from disk knows none."""
     return next((run.origin for run in runs if run.project == project and run.origin), "")
+
+
+def _is_too_early(run: CommandRun, hint: OpenHint) -> bool:
+    """Whether this is the command that a hint was shown for, or one that ran already.
+
+    What a guard let an agent do may bear the id of what it asked for.
+    """
+    if hint.run == run.run:
+        return not hint.gate
+    return run.started_us < hint.at_us
 
 
 def _began_before(run: CommandRun, other: CommandRun) -> bool:

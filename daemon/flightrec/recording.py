@@ -16,6 +16,7 @@ from flightrec.config import Settings
 from flightrec.errors import FlightrecError
 from flightrec.evidence import Thresholds
 from flightrec.exporter import Exporter
+from flightrec.guard_rows import guarded_projects
 from flightrec.hints import HintRule
 from flightrec.ingest import CommandRun, ingest
 from flightrec.link import Ended, Feed, Shown, key_of
@@ -25,6 +26,7 @@ from flightrec.recorder import Recorder
 from flightrec.redact import Redactor
 from flightrec.rescan import Rescan, Rescanned
 from flightrec.retention import Pruner
+from flightrec.rules import Guard
 from flightrec.sessions import MAX_SESSIONS
 from flightrec.store import Store
 from flightrec.verbs import do
@@ -99,6 +101,10 @@ class Recording:
     def hint_rules(self) -> Iterator[HintRule]:
         """Yield all rules for the hint index; to be read to the end before anything is written."""
         return self._recorder.hint_rules()
+
+    def guarded_projects(self) -> dict[str, Guard]:
+        """Return the projects that are guarded by all their rules, and how."""
+        return guarded_projects(self._store.connection)
 
     def workplace(self) -> Workplace:
         """Return what a verb needs."""

@@ -43,6 +43,7 @@ BESIDE = {
     "outcomes": ("project", "worktree", "signature"),
     "evidence": ("project",),
     "hints": ("remedy",),
+    "guards": ("project",),
 }
 """Tables that hold words of runs, too; they are gone over at the end, value by value."""
 

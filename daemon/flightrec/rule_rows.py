@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from flightrec.rules import Origin, Remedy, Rule, Scope, Status, Trigger, Verdict
+from flightrec.rules import Guard, Origin, Remedy, Rule, Scope, Status, Trigger, Verdict
 
 COLUMNS = (
     "id", "uid", "key", "status", "kind", "failure_kind", "program", "scope", "project", "upstream",
-    "seen_in", "origin", "trigger", "remedy", "proven", "verdict", "flagged", "pardoned",
+    "seen_in", "origin", "trigger", "remedy", "proven", "verdict", "flagged", "guard", "pardoned",
     "held_back", "r", "c", "d", "used", "failures", "failed", "outcome_us", "created_us", "last_us",
     "promoted_us", "shared_us", "archived_us",
 )  # fmt: skip
@@ -47,6 +47,7 @@ def to_row(rule: Rule) -> tuple[object, ...]:
         int(rule.proven),
         rule.verdict.value,
         int(rule.flagged),
+        rule.guard.value,
         rule.pardoned,
         rule.held_back,
         rule.r,
@@ -83,6 +84,7 @@ def from_row(row: tuple[Any, ...]) -> Rule:
             "proven": bool(values["proven"]),
             "verdict": Verdict(values["verdict"]),
             "flagged": bool(values["flagged"]),
+            "guard": Guard(values["guard"]),
             "failed": bool(values["failed"]),
         }
     )

@@ -13,12 +13,13 @@ from flightrec import bundle, person
 from flightrec.errors import FlightrecError
 from flightrec.exporter import ExportRow, note
 from flightrec.generalise import Draft
+from flightrec.guard_rows import guard_project, guarded_projects
 from flightrec.person import Act
 from flightrec.places import find_place
 from flightrec.redact import Safe
 from flightrec.reflect import reflect
 from flightrec.rulebook import Rulebook
-from flightrec.rules import Origin, Rule, Scope
+from flightrec.rules import Guard, Origin, Rule, Scope
 from flightrec.workplace import Verb, Workplace
 
 
@@ -34,6 +35,18 @@ class _Dismiss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rule: str | None = None
     cwd: str = ""
+
+
+class _GuardRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rule: str
+    mode: Guard
+
+
+class _GuardProject(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``cwd`` is anywhere in the project."""
+
+    cwd: str
+    mode: Guard
 
 
 class _Edit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,6 +99,20 @@ def _hinted_last(place: Workplace) -> str:
     if row is None:
         raise FlightrecError("no hint was shown yet; name the rule")
     return str(row[0])
+
+
+def _guard_rule(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    asked = msgspec.convert(arguments, _GuardRule)
+    return _change(place, lambda book: person.guard(book, asked.rule, asked.mode))
+
+
+def _guard_project(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    asked = msgspec.convert(arguments, _GuardProject)
+    project = place.redactor.redact_text(find_place(asked.cwd).project)
+    with place.store.transaction() as connection:
+        guard_project(connection, project, asked.mode, time.time_ns() // 1000)
+    place.guarded = guarded_projects(place.store.connection)
+    return {"project": project, "mode": asked.mode.value}
 
 
 def _edit(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -189,6 +216,8 @@ RULE_VERBS: dict[str, Verb] = {
     "rule_retire": _deciding(person.retire),
     "rule_share": _deciding(lambda book, rule, _act: person.share(book, rule)),
     "rule_dismiss": _dismiss,
+    "rule_guard": _guard_rule,
+    "project_guard": _guard_project,
     "rule_edit": _edit,
     "rule_learn": _learn,
     "reflect": _reflect,

@@ -25,7 +25,7 @@ from flightrec.evidence import (
 )
 from flightrec.generalise import Draft, remedy_lines
 from flightrec.harmless import why_held_back
-from flightrec.hints import HintRule, Outcome
+from flightrec.hints import HintRule, Outcome, Told
 from flightrec.ingest import CommandRun
 from flightrec.matching import anchor_of, remedy_pattern
 from flightrec.pairing import Recovery
@@ -38,8 +38,20 @@ from flightrec.rule_rows import (
     row_crc,
     to_row,
 )
-from flightrec.rules import Origin, Remedy, Rule, Scope, Status, Trigger, Verdict, key_of, rule_key
+from flightrec.rules import (
+    Guard,
+    Origin,
+    Remedy,
+    Rule,
+    Scope,
+    Status,
+    Trigger,
+    Verdict,
+    key_of,
+    rule_key,
+)
 from flightrec.shell_words import parse
+from flightrec.told import told_of
 
 PROJECTS_KEPT = 16
 """Projects of one rule that are listed; two are enough for everything that depends on them."""
@@ -54,7 +66,8 @@ RULES_AT_ONCE = 32
 """Rules about one command that are looked at, the best first: a bound, not a choice."""
 
 _OFFERED = """
-SELECT id, trigger, remedy, scope, project, upstream, origin, c, d - pardoned, failed, failures
+SELECT id, trigger, remedy, scope, project, upstream, origin, c, d - pardoned, failed, failures,
+  guard, status
 FROM rules
 WHERE status IN ('active', 'promoted', 'shared') AND c > d - pardoned AND held_back = ''
   AND kind <> 'lesson'
@@ -98,17 +111,22 @@ class ShownHint:
     phase: int
     remedy: str
     at_us: int
+    gate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenHint:
-    """A hint of which nobody knows yet whether it was followed. ``remedy`` is its whole line."""
+    """A hint of which nobody knows yet whether it was followed. ``remedy`` is its whole line.
+
+    ``gate`` is what a guard did besides, and empty for a mere hint.
+    """
 
     row: int
     rule: str
     run: bytes
     remedy: str
     at_us: int
+    gate: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +290,7 @@ class Rulebook:
                     found.append(_outcome(remedy, row))
                 row = outcomes.fetchone()
             found.sort(key=lambda outcome: outcome.at_us)
-            scope, project, upstream, origin, c, d, failed, failures = rule[3:]
+            scope, project, upstream, origin, c, d, failed, failures, guard, status = rule[3:]
             yield HintRule(
                 id=rule_id,
                 offered=True,
@@ -287,7 +305,13 @@ class Rulebook:
                 failures=failures,
                 outcomes=tuple(found),
                 upstream=upstream,
+                guard=Guard(guard),
+                told=self._told(rule_id) if status in _EXPORTED else None,
             )
+
+    def _told(self, rule_id: str) -> Told | None:
+        rule = self.rule(rule_id)
+        return None if rule is None else told_of(rule)
 
     def why(self, rule_id: str, limit: int = 200) -> tuple[Witness, ...]:
         """Return the newest events behind a rule, oldest first."""
@@ -385,11 +409,14 @@ class Rulebook:
         self._connection.execute("UPDATE rules SET used = used + 1 WHERE id = ?", (rule.id,))
 
     def widen(self, rule: Rule) -> Rule:
-        """Let a project's rule hold everywhere, in the place of an import that says the same."""
+        """Let a project's rule hold everywhere, in the place of an import that says the same.
+
+        What it may do to commands was said for one project, and not for all.
+        """
         core = rule_key(rule.trigger, rule.remedy)
         for twin in self._rules("WHERE key = ?", key_of(core, Scope.USER, "")):
             self.delete(twin)
-        new = self.update(rule, scope=Scope.USER)
+        new = self.update(rule, scope=Scope.USER, guard=Guard.UNSET)
         self._anchor(new)
         return new
 
@@ -512,15 +539,23 @@ class Rulebook:
     def add_hint(self, hint: ShownHint) -> None:
         """Enter a hint that was shown; one that was shown for this run before stays as it is."""
         self._connection.execute(
-            "INSERT OR IGNORE INTO hints (rule_id, session, run, phase, remedy, at_us)"
-            " SELECT id, ?, ?, ?, CAST(? AS TEXT), ? FROM rules WHERE id = ?",
-            (hint.session, hint.run, hint.phase, _raw(hint.remedy), hint.at_us, hint.rule),
+            "INSERT OR IGNORE INTO hints (rule_id, session, run, phase, remedy, at_us, gate)"
+            " SELECT id, ?, ?, ?, CAST(? AS TEXT), ?, ? FROM rules WHERE id = ?",
+            (
+                hint.session,
+                hint.run,
+                hint.phase,
+                _raw(hint.remedy),
+                hint.at_us,
+                hint.gate,
+                hint.rule,
+            ),
         )
 
     def open_hints(self, session: bytes) -> list[OpenHint]:
         """Return the hints of a session of which nobody knows what became of them."""
         rows = self._connection.execute(
-            "SELECT id, rule_id, run, remedy, at_us FROM hints"
+            "SELECT id, rule_id, run, remedy, at_us, gate FROM hints"
             " WHERE session = ? AND outcome IS NULL ORDER BY id",
             (session,),
         )
@@ -539,8 +574,16 @@ class Rulebook:
         return cursor.rowcount
 
     def close_hint(self, row: int, outcome: str) -> None:
-        """Note what became of a hint: followed, failed or ignored."""
+        """Note what became of a hint: followed, failed, ignored; of a gate: insisted, passed."""
         self._connection.execute("UPDATE hints SET outcome = ? WHERE id = ?", (outcome, row))
+
+    def has_counted(self, rule_id: str, reason: Reason, session: bytes | None) -> bool:
+        """Whether something was counted for this reason in this session before."""
+        row = self._connection.execute(
+            "SELECT 1 FROM evidence WHERE rule_id = ? AND reason = ? AND session = ? LIMIT 1",
+            (rule_id, reason.value, session),
+        ).fetchone()
+        return row is not None
 
     # -- inside ---------------------------------------------------------------------------------
 
@@ -681,6 +724,8 @@ def hint_rule(rule: Rule, outcomes: Iterable[Outcome] = ()) -> HintRule:
         failures=rule.failures,
         outcomes=tuple(outcomes),
         upstream=rule.upstream,
+        guard=rule.guard,
+        told=told_of(rule),
     )
 
 
@@ -728,7 +773,7 @@ def _restate(rule: Rule, status: Status) -> Rule:
 def _for_hints(rule: Rule) -> tuple[object, ...]:
     return (
         is_offered(rule), rule.remedy, rule.scope, rule.c, rule.d, rule.pardoned, rule.failed,
-        rule.failures, rule.upstream,
+        rule.failures, rule.upstream, rule.guard, rule.status, rule.r, rule.verdict, rule.seen_in,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from flightrec.errors import FlightrecError
 from flightrec.forgetting import Wanted, forget
+from flightrec.guard_rows import guarded_projects
 from flightrec.hints import HintRule
 from flightrec.recorder import Recorder
 from flightrec.rescan import Rescan
@@ -44,6 +45,7 @@ def _forget(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
         if not asked.dry_run:
             left = {rule.id: rule for rule in Recorder(place.store).hint_rules()}
             place.changed += [left.get(rule.id) or withdrawn(rule) for rule in before]
+            place.guarded = guarded_projects(place.store.connection)
             place.start_over = True
 
 

@@ -10,6 +10,7 @@ from flightrec.hints import HintRule
 from flightrec.paths import Paths
 from flightrec.recorder import Recorder
 from flightrec.redact import Redactor
+from flightrec.rules import Guard
 from flightrec.store import Store
 
 
@@ -19,7 +20,7 @@ class Workplace:
 
     A verb opens its own transactions. ``changed`` goes to the hint index; ``start_over`` asks for a
     new recorder, where rules or runs have gone; ``export`` for new memory files; ``rescan`` for old
-    rows to be redacted anew.
+    rows to be redacted anew. ``guarded`` are all guarded projects, where that has changed.
     """
 
     store: Store
@@ -31,6 +32,7 @@ class Workplace:
     changed: list[HintRule] = field(default_factory=list)
     start_over: bool = False
     export: bool = False
+    guarded: dict[str, Guard] | None = None
     rescan: bool = False
 
     def take_changes(self) -> None:

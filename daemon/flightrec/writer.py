@@ -33,6 +33,7 @@ from flightrec.link import (
     Ended,
     Feed,
     FromWriter,
+    Guarded,
     Note,
     Ready,
     Reload,
@@ -201,6 +202,7 @@ class Writer:
         notes = [*recording.notes, *filter(None, (self._damage,))]
         self._link.send(Ready(notes, recording.is_fresh or self._damage is not None))
         self._send_rules(recording.hint_rules())
+        self._link.send(Guarded(recording.guarded_projects()))
         self._clear_trouble()
         self._ask_for_export()  # a predecessor may have died between commit and export
         return True
@@ -291,6 +293,8 @@ class Writer:
     def _follow(self, done: Workplace | Result) -> None:
         """Let hints and memory files follow what was done."""
         self._send_rules(done.changed)
+        if isinstance(done, Workplace) and done.guarded is not None:
+            self._link.send(Guarded(done.guarded))
         if done.export:
             self._ask_for_export()
 

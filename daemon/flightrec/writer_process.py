@@ -129,6 +129,8 @@ class WriterProcess(asyncio.Protocol):
             case link.Rules():
                 self._front.desk.take(message.rules)
                 self._words.add(message.rules)
+            case link.Guarded():
+                self._front.desk.guard(message.projects)
             case link.Answer():
                 answered = self._asked.pop(message.id, None)
                 if answered is not None:

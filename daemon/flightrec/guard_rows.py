@@ -1,0 +1,74 @@
+"""What the person lets guards do in which project, and what guards decided, in SQLite.
+
+It works on a connection handed in; what writes does so inside the caller's transaction.
+"""
+
+import sqlite3
+from dataclasses import dataclass
+
+from flightrec.rules import Guard
+from flightrec.store import to_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """One decision about a command: what the guard did (ask, deny, rewrite, or let it pass then).
+
+    ``outcome`` is what happened next: followed, failed, ignored, insisted, passed; None is not
+    known yet. ``remedy`` is the command that it offered.
+    """
+
+    gate: str
+    at_us: int
+    session: bytes
+    remedy: str
+    outcome: str | None
+
+
+def guarded_projects(connection: sqlite3.Connection) -> dict[str, Guard]:
+    """Return the projects that are guarded by all their rules, and how."""
+    rows = connection.execute("SELECT project, mode FROM guards ORDER BY project")
+    return {project: Guard(mode) for project, mode in rows}
+
+
+def guard_project(connection: sqlite3.Connection, project: str, mode: Guard, at_us: int) -> None:
+    """Guard a project, or with OFF no more."""
+    connection.execute("DELETE FROM guards WHERE project = CAST(? AS TEXT)", (to_bytes(project),))
+    if mode in (Guard.OFF, Guard.UNSET):
+        return
+    connection.execute(
+        "INSERT INTO guards (project, mode, at_us) VALUES (CAST(? AS TEXT), ?, ?)",
+        (to_bytes(project), mode.value, at_us),
+    )
+
+
+def gates_of(connection: sqlite3.Connection, rule_id: str, limit: int = 200) -> list[GateRow]:
+    """Return a rule's newest decisions, oldest first."""
+    rows = connection.execute(
+        "SELECT gate, at_us, session, remedy, outcome FROM hints"
+        " WHERE rule_id = ? AND gate <> '' ORDER BY at_us DESC, id DESC LIMIT ?",
+        (rule_id, limit),
+    ).fetchall()
+    return [GateRow(*row) for row in reversed(rows)]
+
+
+def gate_counts(connection: sqlite3.Connection, since_us: int) -> dict[str, int]:
+    """Return how many decisions of each sort there were since a time (wall clock)."""
+    rows = connection.execute(
+        "SELECT gate, count(*) FROM hints WHERE gate <> '' AND at_us >= ? GROUP BY 1 ORDER BY 1",
+        (since_us,),
+    )
+    return dict(rows.fetchall())
+
+
+def prevented(connection: sqlite3.Connection, since_us: int) -> int:
+    """Return how many failures did not happen: hints that were followed, and what guards stopped.
+
+    Not what a guard stopped in vain: the remedy failed, or the command was let through.
+    """
+    (count,) = connection.execute(
+        "SELECT count(*) FROM hints WHERE at_us >= ? AND (outcome = 'followed' OR"
+        " (gate IN ('deny', 'rewrite') AND coalesce(outcome, '') NOT IN ('failed', 'insisted')))",
+        (since_us,),
+    ).fetchone()
+    return int(count)
