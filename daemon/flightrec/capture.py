@@ -5,6 +5,7 @@ import msgspec
 from flightrec import shell_words
 from flightrec.config import Capture, Level
 from flightrec.ingest import to_text
+from flightrec.secret_output import is_private_tail
 from flightrec.unwrap import SHELL_AGENTS, unwrap
 from flightrec.wire import COMMAND_MAX, CommandFinished, CommandStarting, Source, TailSource
 
@@ -53,11 +54,18 @@ def as_wanted(
 ) -> tuple[CommandStarting, CommandFinished]:
     """Return the two messages with nothing that the person's settings leave out."""
     no_tail = not capture.tail and starting.source in _TERMINAL_DOORS
-    if no_tail or capture.level is not Level.EVIDENCE:
+    if no_tail or capture.level is not Level.EVIDENCE or _is_private(starting, finished):
         finished = msgspec.structs.replace(finished, tail=b"", tail_source=TailSource.NONE)
     if capture.level is Level.METADATA:
         starting = _programs_only(starting)
     return starting, finished
+
+
+def _is_private(starting: CommandStarting, finished: CommandFinished) -> bool:
+    if not finished.tail:
+        return False
+    line = shell_words.parse(to_text(starting.command))
+    return is_private_tail(line, finished.tail_source, finished.exit)
 
 
 def _programs_only(starting: CommandStarting) -> CommandStarting:
