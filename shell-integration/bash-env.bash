@@ -13,10 +13,38 @@
 { for _flightrec_word in "${BASH_COMMAND-}" "${_-}"; do _flightrec_found+=("$_flightrec_word"); done
   _flightrec_last=${_flightrec_found[1]} _flightrec_flags=$-; builtin set +xv; } 2>/dev/null
 
+# ---- named by an agent's settings, without `flightrec run` ----
+
+# The helper finds agent and session by the agent's marks (shim/marks.c), and all else is as in a
+# recorded run. The person's own variables are those that the agent was started with.
+_flightrec_marked=
+if [[ ${BASH_ENV-} == "${BASH_SOURCE[0]}" ]]; then
+  if [[ -n ${FLIGHTREC_SESSION-} ]]; then
+    FLIGHTREC_SCRIPTS=${BASH_ENV%/*} # settings come after what `flightrec run` has set
+  else
+    { builtin mapfile -d '' -t _flightrec_words <"/proc/$PPID/environ"; } 2>/dev/null || :
+    for _flightrec_word in "${_flightrec_words[@]}"; do
+      case $_flightrec_word in
+        "BASH_ENV=$BASH_ENV" | "ZDOTDIR=${ZDOTDIR-}") ;;
+        BASH_ENV=*) : "${FLIGHTREC_BASH_ENV=${_flightrec_word#*=}}" ;;
+        ZDOTDIR=*) : "${FLIGHTREC_ZDOTDIR=${_flightrec_word#*=}}" ;;
+      esac
+    done
+    if [[ ${AI_AGENT-} != *_harness &&
+          ${CLAUDECODE-}${CODEX_THREAD_ID-}${OPENCODE-}${PI_CODING_AGENT-}${COPILOT_CLI-} ]]; then
+      _flightrec_marked=1
+      builtin export FLIGHTREC_SCRIPTS="${BASH_ENV%/*}"
+      builtin export FLIGHTREC_HELPER="$FLIGHTREC_SCRIPTS/flightrec-helper"
+      [[ -z ${FLIGHTREC_BASH_ENV-} ]] || builtin export FLIGHTREC_BASH_ENV
+      [[ -z ${FLIGHTREC_ZDOTDIR-} ]] || builtin export FLIGHTREC_ZDOTDIR
+    fi
+  fi
+fi
+
 # ---- the outermost shell with a command line: go round through the helper ----
 
 _flightrec_wanted=
-if [[ -n ${FLIGHTREC_SESSION-} && -z ${FLIGHTREC_INSIDE-}${FLIGHTREC_OFF-} &&
+if [[ -n ${FLIGHTREC_SESSION-}$_flightrec_marked && -z ${FLIGHTREC_INSIDE-}${FLIGHTREC_OFF-} &&
       ${FLIGHTREC_DOOR-} != "$$" && ${FLIGHTREC_DOOR-} != "$PPID" &&
       ${FLIGHTREC_ROOT-} != "$$" && -x ${FLIGHTREC_HELPER-} &&
       ( -z ${FLIGHTREC_SILENT-} || ! -e /proc/${FLIGHTREC_SILENT-} ) ]]; then
@@ -83,7 +111,7 @@ if [[ $_flightrec_wanted && -z ${BASH_EXECUTION_STRING+x} && ${0##*/} == bash ]]
     for word in "${words[@]}"; do
       [[ $word == *=* ]] || break
     done
-    if [[ :$PATH: != *":$FLIGHTREC_SHIMS:"* || ! -e $FLIGHTREC_SHIMS/${word:-/} ]]; then
+    if [[ :$PATH: != *":${FLIGHTREC_SHIMS-}:"* || ! -e ${FLIGHTREC_SHIMS-}/${word:-/} ]]; then
       "$FLIGHTREC_HELPER" report --shell bash --exit "$1" --pipestatus "${*:3}" -- "$2" \
         </dev/null >/dev/null
     fi
@@ -100,15 +128,16 @@ if [[ -n ${FLIGHTREC_STATUS-} && ${FLIGHTREC_DOOR-} == "$PPID" ]]; then
 fi
 builtin unset -v FLIGHTREC_STATUS FLIGHTREC_DOOR FLIGHTREC_PROFILE
 
-# Inside a recorded command no shell needs catching: the person's variables are as they were.
-if [[ -n ${FLIGHTREC_INSIDE-} ]]; then
-  if [[ ${BASH_ENV-} == "${FLIGHTREC_SCRIPTS-}/bash-env.bash" ]]; then
-    BASH_ENV=${FLIGHTREC_BASH_ENV-}
-    [[ $BASH_ENV ]] || builtin unset -v BASH_ENV
-  fi
-  if [[ ${ZDOTDIR-} == "${FLIGHTREC_SCRIPTS-}/zdotdir" ]]; then
+# Inside a recorded command no shell needs catching, nor in an agent's own work: the person's variables
+# are as they were.
+if [[ -n ${FLIGHTREC_INSIDE-} || -z ${FLIGHTREC_SESSION-}$_flightrec_marked ]]; then
+  if [[ ${ZDOTDIR-} == "${BASH_SOURCE[0]%/*}/zdotdir" ]]; then
     ZDOTDIR=${FLIGHTREC_ZDOTDIR-}
     [[ ${FLIGHTREC_ZDOTDIR+x} ]] || builtin unset -v ZDOTDIR
+  fi
+  if [[ ${BASH_ENV-} == "${BASH_SOURCE[0]}" ]]; then
+    BASH_ENV=${FLIGHTREC_BASH_ENV-}
+    [[ $BASH_ENV ]] || builtin unset -v BASH_ENV
   fi
 fi
 

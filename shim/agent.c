@@ -1,5 +1,7 @@
 #include "agent.h"
 
+#include "marks.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -57,9 +59,12 @@ static bool is_silent(void)
 
 bool agent_find(struct agent *agent)
 {
-    *agent = (struct agent){.name = getenv(AGENT_NAME), .shims = getenv(AGENT_SHIMS)};
-    if (is_set(AGENT_OFF) || is_silent() || agent_parse_id(getenv(AGENT_SESSION), agent->session) < 0)
+    *agent = (struct agent){.name = NULL};
+    if (is_set(AGENT_OFF) || is_silent() || (!is_set(AGENT_SESSION) && marks_adopt() < 0) ||
+        agent_parse_id(getenv(AGENT_SESSION), agent->session) < 0)
         return false;
+    agent->name = getenv(AGENT_NAME);
+    agent->shims = getenv(AGENT_SHIMS);
     if (agent->name == NULL)
         agent->name = "";
     if (agent_parse_id(getenv(AGENT_PARENT), agent->parent_id) == 0)

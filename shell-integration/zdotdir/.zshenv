@@ -9,10 +9,21 @@
 
 { _flightrec_flags=$-; builtin set +xv } 2>/dev/null
 
+# ---- named by an agent's settings, without `flightrec run`: see bash-env.bash ----
+
+_flightrec_marked=
+if [[ -z ${FLIGHTREC_SESSION-} && ${AI_AGENT-} != *_harness &&
+      -n ${CLAUDECODE-}${CODEX_THREAD_ID-}${OPENCODE-}${PI_CODING_AGENT-}${COPILOT_CLI-} ]]; then
+  _flightrec_marked=1
+  builtin export FLIGHTREC_SCRIPTS=${ZDOTDIR%/*} FLIGHTREC_HELPER=${ZDOTDIR%/*}/flightrec-helper
+elif [[ -n ${FLIGHTREC_SESSION-} && -n ${ZDOTDIR-} ]]; then
+  FLIGHTREC_SCRIPTS=${ZDOTDIR%/*} # settings come after what `flightrec run` has set
+fi
+
 # ---- the outermost shell with a command line: go round through the helper ----
 
 # Not with -x or -v: /etc/zshenv was traced already and would be once more.
-if [[ -n ${ZSH_EXECUTION_STRING-} && -n ${FLIGHTREC_SESSION-} &&
+if [[ -n ${ZSH_EXECUTION_STRING-} && -n ${FLIGHTREC_SESSION-}$_flightrec_marked &&
       -z ${FLIGHTREC_INSIDE-}${FLIGHTREC_OFF-} && ${FLIGHTREC_DOOR-} != $$ &&
       ${FLIGHTREC_DOOR-} != $PPID && ${FLIGHTREC_ROOT-} != $$ && -x ${FLIGHTREC_HELPER-} &&
       ( -z ${FLIGHTREC_SILENT-} || ! -e /proc/${FLIGHTREC_SILENT-} ) &&
@@ -43,8 +54,27 @@ if [[ -n ${FLIGHTREC_STATUS-} && ${FLIGHTREC_DOOR-} == $PPID ]]; then
 fi
 builtin unset FLIGHTREC_STATUS FLIGHTREC_DOOR
 
-# Inside a recorded command no shell needs catching: the person's variable is as it was.
-if [[ -n ${FLIGHTREC_INSIDE-} && ${BASH_ENV-} == "${FLIGHTREC_SCRIPTS-}/bash-env.bash" ]]; then
+# The person's own variables, where nobody has noted them: those that the agent was started with.
+if [[ -z ${FLIGHTREC_SESSION-} ]]; then
+  () {
+    builtin emulate -L zsh
+    builtin local text= chunk= entry=
+    builtin zmodload -F zsh/system b:sysread 2>/dev/null || builtin return 0
+    { while builtin sysread chunk; do text+=$chunk; done } 2>/dev/null </proc/$PPID/environ
+    for entry in "${(@0)text}"; do
+      case $entry in
+        (BASH_ENV=${BASH_ENV-}|ZDOTDIR=${ZDOTDIR-}) ;;
+        (BASH_ENV=?*) : ${FLIGHTREC_BASH_ENV=${entry#*=}} ;;
+        (ZDOTDIR=*) : ${FLIGHTREC_ZDOTDIR=${entry#*=}} ;;
+      esac
+    done
+  }
+fi
+
+# Inside a recorded command no shell needs catching, nor in an agent's own work: the person's variable
+# is as it was.
+if [[ ( -n ${FLIGHTREC_INSIDE-} || -z ${FLIGHTREC_SESSION-}$_flightrec_marked ) &&
+      ${BASH_ENV-} == "${ZDOTDIR%/*}/bash-env.bash" ]]; then
   if [[ -n ${FLIGHTREC_BASH_ENV-} ]]; then
     BASH_ENV=$FLIGHTREC_BASH_ENV
   else
@@ -99,7 +129,8 @@ _flightrec_finish() {
   fi
   # Where no command is recorded yet, the shells below have to be caught; an interactive zsh keeps
   # its history and caches in ZDOTDIR, so it gets its own back in any case.
-  if [[ -z ${FLIGHTREC_INSIDE-} && -n ${FLIGHTREC_SESSION-} && ! -o interactive ]]; then
+  if [[ -z ${FLIGHTREC_INSIDE-} && -n ${FLIGHTREC_SESSION-}$_flightrec_marked &&
+        ! -o interactive ]]; then
     if (( ${+_flightrec_zdotdir} && _flightrec_exported )); then
       builtin typeset -gx FLIGHTREC_ZDOTDIR=$_flightrec_zdotdir
     fi
@@ -107,7 +138,8 @@ _flightrec_finish() {
   else
     _flightrec_theirs
   fi
-  builtin unset FLIGHTREC_PROFILE _flightrec_ours _flightrec_zdotdir _flightrec_exported
+  builtin unset FLIGHTREC_PROFILE _flightrec_marked
+  builtin unset _flightrec_ours _flightrec_zdotdir _flightrec_exported
   builtin unfunction _flightrec_theirs _flightrec_next _flightrec_finish
 }
 
