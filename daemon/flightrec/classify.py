@@ -238,7 +238,7 @@ def _cause_in_words(run: CommandRun, part: Invocation, index: int, output: Faile
             named = tuple(_as_option(n, part) for n in names) if option else names
             return _Cause(index, wording.kind, named, wording.domain, message)
     kind = _kind_without_words(run, part)
-    if kind is K.OTHER and output.lists_options():
+    if kind is K.OTHER and output.lists_options:
         kind = K.USAGE
     return _Cause(index, kind, (), "", output.error_line())
 

@@ -40,13 +40,13 @@ def _typed_names(attempt: Attempt) -> list[str]:
 
 def _is_meant(wrong: str, right: str, rest: Sequence[str], attempt: Attempt) -> bool:
     """Whether a word is what was meant by the one that the error names."""
-    if right in INFORMATION_WORDS and not is_typo(wrong, right):
+    asks = right in INFORMATION_WORDS and not is_typo(wrong, right)
+    if asks or not _same_place(wrong, right, attempt):
         return False
-    if not _same_place(wrong, right, attempt):
-        return False
+    if is_typo(wrong, right) or (not rest and _is_one_key_off(wrong, right)):
+        return True
     meant = meant_words(attempt.output)
-    part = wrong in re.split(r"[-:/_.]", right)
-    if is_typo(wrong, right) or (part and not meant.intersection((right,)) and not rest):
+    if not rest and right not in meant and wrong in re.split(r"[-:/_.]", right):
         return True
     if meant:
         stays = wrong not in meant or wrong in attempt.later.words
@@ -54,6 +54,10 @@ def _is_meant(wrong: str, right: str, rest: Sequence[str], attempt: Attempt) -> 
     if is_like(wrong, right) or _is_synonym(wrong, right, attempt):
         return True
     return not rest and not right.startswith("-") and is_near(wrong, right)
+
+
+def _is_one_key_off(wrong: str, right: str) -> bool:
+    return wrong.isalpha() and right.isalpha() and is_near(wrong, right)
 
 
 def _same_place(wrong: str, right: str, attempt: Attempt) -> bool:

@@ -11,16 +11,23 @@ LINE_MAX = 500
 """Code points of a line that are looked at."""
 
 _OCCURRENCES_MAX = 6
-_OPTION_LINE = re.compile(r"(?m)^ {1,8}-{1,2}\w[\w-]*(?:,| |=|$)")
+_OPTION_LINE = re.compile(r"(?m)^ {1,8}-{1,2}[\w[][\w[\]-]*(?:,| |=|$)")
+_OPTION_TEXT = re.compile(r"(?m)^(?: {1,8}-{1,2}[\w[]| {16,}).*\n?")
 _OPTION_LINES_MIN = 4
 _ERROR_LINE = re.compile(r"(?i)\b(?:error|fatal|failed|cannot|invalid|unknown|denied|not found)\b")
 
 
 class FailedOutput:
-    """The tail as it is searched: plain, in English, and once more in lower case."""
+    """The tail as it is searched: plain, in English, and once more in lower case.
+
+    ``lists_options``: it held a tool's list of its options, which is an answer to a wrong call.
+    """
 
     def __init__(self, tail: str) -> None:
         self.text = plain(tail)
+        self.lists_options = len(_OPTION_LINE.findall(self.text[-4096:])) >= _OPTION_LINES_MIN
+        if self.lists_options:  # what options there are is no error
+            self.text = _OPTION_TEXT.sub("", self.text)
         self.lowered = self.text.lower()
         self._keys = keys_in(self.lowered)
         self._held: dict[str, bool] = {}
@@ -66,10 +73,6 @@ class FailedOutput:
             start = max(start, position - LINE_MAX)
             yield self.text[start : end if 0 <= end < start + 2 * LINE_MAX else start + LINE_MAX]
             position = start
-
-    def lists_options(self) -> bool:
-        """Whether this is a tool's list of its options, which is an answer to a wrong call."""
-        return len(_OPTION_LINE.findall(self.text[-4096:])) >= _OPTION_LINES_MIN
 
     def error_line(self) -> str:
         """Return the line that most looks like the error, for signatures of unknown kinds."""

@@ -296,6 +296,7 @@ _EXPRESSIONS = (
     _row(K.EXPRESSION_SYNTAX, "pattern", "trailing backslash", r"(?:grep|sed|find): .{0,40}trailing backslash"),
     _row(K.EXPRESSION_SYNTAX, "find", "paths must precede expression"),
     _row(K.EXPRESSION_SYNTAX, "find", "missing argument to"),
+    _row(K.EXPRESSION_SYNTAX, "find", "arguments to", r"find: .{0,40}arguments? to OPTION"),
     _row(K.EXPRESSION_SYNTAX, "find", "find: ", r"find: (?:invalid|unknown|missing|you have used)"),
     _row(K.EXPRESSION_SYNTAX, "tr", "range-endpoints"),
 )  # fmt: skip
@@ -500,6 +501,8 @@ _MANIFESTS = tuple(
         ("go", "go.mod file not found"),
         ("go", "cannot find main module"),
         ("go", "directory prefix . does not contain main module"),
+        ("go", "no packages loaded from"),
+        ("go", "no go files in"),
         ("make", "no targets specified and no makefile found"),
         ("make", "no makefile found"),
         ("ruby", "could not locate gemfile"),
@@ -637,6 +640,7 @@ _NETWORK = (
 
 _OUTCOMES = (
     _row(K.MISSING_FILE, "", "file or directory not found", r"file or directory not found: NAME"),
+    _row(K.EMPTY_RESULT, "tests", "not found: ", r"^ERROR: not found: (?P<name>\S{1,200})$"),
     _row(K.EMPTY_RESULT, "tests", "no tests ran"),
     _row(K.EMPTY_RESULT, "tests", "notests"),
     _row(K.EMPTY_RESULT, "tests", "no tests found", r"no tests? (?:files? )?found"),

@@ -6,6 +6,7 @@ without such a cause teaches nothing, and closes its failure all the same: the w
 editor had, or the failure was one of those that pass.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -126,7 +127,11 @@ class _Pairing:
             change = compare(self.failed, later)
             if _differs_in_a_secret(change):
                 continue
-            found = self._same_command(index, later, change) or self._changed(index, later, change)
+            found = (
+                self._same_command(index, later, change)
+                or self._same_files(index, later)
+                or self._changed(index, later, change)
+            )
             if found is not None:
                 return found
         return None
@@ -154,6 +159,23 @@ class _Pairing:
             and (change.nothing or change.only_quietness)
         )
 
+    def _same_files(self, index: int, later: Invocation) -> Recovery | None:
+        """Look for the same command on the same files, run elsewhere: ``cd p && pytest tests``."""
+        failed, there = self.failed, self.passed.directories[index]
+        if self.failure.kind not in DIRECTORY_KINDS or there == self.where:
+            return None
+        if (failed.program, failed.runner, failed.name) != (
+            later.program,
+            later.runner,
+            later.name,
+        ) or len(failed.words) != len(later.words):
+            return None
+        same = all(
+            one == other or _path_from(self.where, one) == _path_from(there, other)
+            for one, other in zip(failed.words, later.words, strict=True)
+        )
+        return self._moved(index) if same else None
+
     def _gained_privilege(self, later: Invocation) -> bool:
         return (
             later.privileged and not self.failed.privileged and self.failure.kind in PRIVILEGE_KINDS
@@ -164,8 +186,9 @@ class _Pairing:
         return any(variable_mends(self.failure, name, self.output) > NONE for name in fresh)
 
     def _directory_mended(self, index: int) -> Recovery | None:
-        if not self._is_about_the_place():
-            return None
+        return self._moved(index) if self._is_about_the_place() else None
+
+    def _moved(self, index: int) -> Recovery | None:
         inside = any(part.program in ("cd", "pushd") for part in self.passed.parts[:index])
         moves = [e.run for e in self.between if _is_move(e)]
         if not inside and not moves:
@@ -384,6 +407,10 @@ class _Pairing:
             if entry.failure is not None
             and invocations(entry.line)[entry.failure.segment].name in names
         )
+
+
+def _path_from(directory: str, word: str) -> str:
+    return os.path.normpath(word if word.startswith("/") else f"{directory}/{word}")
 
 
 def _differs_in_a_secret(change: Change) -> bool:

@@ -35,6 +35,7 @@ _EXPLORERS = word_set("cat cd find head less ls more tail tree wc stat file du b
 """With another path these look around; it takes a slip of the keys to make that a correction."""
 
 _INTERPRETERS = word_set("bash sh zsh dash ksh fish source . node ruby perl php Rscript")
+_SHELLS = word_set("bash sh zsh dash ksh fish busybox")
 _BRANCHES = frozenset(("main", "master", "trunk"))
 
 
@@ -42,6 +43,8 @@ def is_correction(attempt: Attempt) -> bool:
     """Whether the later command corrects the failed one, going by what the error says."""
     if attempt.failed.code != attempt.later.code:
         return False  # inline code is work: it was edited
+    if other_shell(attempt):
+        return True
     return any(rule(attempt) for rule in RULES.get(attempt.failure.kind, DEFAULT_RULES))
 
 
@@ -99,7 +102,8 @@ def _same_subject(attempt: Attempt) -> bool:
     """Whether both commands are about the same things, or about nothing in particular."""
     failed, later = attempt.failed, attempt.later
     mine, theirs = (
-        {word for word in part.words if not word.startswith("-")} for part in (failed, later)
+        {word.removeprefix("./") for word in part.words if not word.startswith("-")}
+        for part in (failed, later)
     )
     if mine:
         return mine <= theirs
@@ -169,6 +173,59 @@ def target_corrected(attempt: Attempt) -> bool:
         for w in wrong
         for right in change.added
     )
+
+
+def version_corrected(attempt: Attempt) -> bool:
+    """Whether a package was asked for in another version, or in whichever there is."""
+    change = attempt.change
+    if not attempt.same_tool or len(change.removed) != 1 or len(change.added) != 1:
+        return False
+    asked, instead = change.removed[0], change.added[0]
+    package = _VERSION.sub("", asked)
+    return package != asked and package == _VERSION.sub("", instead)
+
+
+_VERSION = re.compile(r"(?<=\w)(?:\[[^\]]*\])?(?:[=<>~!]=?|===|@|:)[\w.,<>=~!*^-]*$")
+
+
+def named_slip_corrected(attempt: Attempt) -> bool:
+    """Whether one word that the error names was mistyped, and nothing else changed."""
+    change = attempt.change
+    if not attempt.same_name or len(change.removed) != 1 or len(change.added) != 1:
+        return False
+    wrong, right = change.removed[0], change.added[0]
+    if wrong.startswith("-") != right.startswith("-"):
+        return False
+    return _is_the_named_word(wrong, attempt) and (
+        is_typo(wrong, right) or is_path_typo(wrong, right)
+    )
+
+
+def _is_the_named_word(word: str, attempt: Attempt) -> bool:
+    return any(word == name or name.endswith(f"/{word}") for name in attempt.failure.named)
+
+
+def value_corrected(attempt: Attempt) -> bool:
+    """Whether the value of the option that the error names became another one."""
+    change, failed, later = attempt.change, attempt.failed, attempt.later
+    if not attempt.same_tool or len(change.removed) != 1 or len(change.added) != 1:
+        return False
+    return any(
+        name.startswith("-")
+        and _value_of(name, failed.words) == change.removed[0]
+        and _value_of(name, later.words) == change.added[0]
+        for name in attempt.failure.named
+    )
+
+
+def _value_of(option: str, words: tuple[str, ...]) -> str:
+    """Return the word behind an option, or what follows its ``=``; empty where there is none."""
+    for index, word in enumerate(words):
+        if word == option:
+            return "".join(words[index + 1 : index + 2])
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+    return ""
 
 
 def _holds_name(word: str, name: str) -> bool:
@@ -241,9 +298,19 @@ def option_dropped(attempt: Attempt) -> bool:
 
 
 def as_module(attempt: Attempt) -> bool:
-    """Whether a script that is part of a package was run as one: ``python -m pkg.main``."""
-    runner, script = attempt.later.runner, attempt.failed.words[:1]
-    return runner[1:] == ("-m",) and script == (attempt.later.name.replace(".", "/") + ".py",)
+    """Whether what is part of a package was run as such: ``python -m pkg.main``."""
+    runner, module = attempt.later.runner, attempt.later.name
+    return runner[1:] == ("-m",) and attempt.failed.words[:1] in (
+        (module,),
+        (module.replace(".", "/") + ".py",),
+    )
+
+
+def other_shell(attempt: Attempt) -> bool:
+    """Whether a script was handed to another shell, and nothing else changed."""
+    failed, later = attempt.failed, attempt.later
+    both_shells = {failed.name, later.name} <= _SHELLS and failed.name != later.name
+    return both_shells and failed.words == later.words != ()
 
 
 def other_interpreter(attempt: Attempt) -> bool:
@@ -334,7 +401,7 @@ def taken_as_it_is(attempt: Attempt) -> bool:
 
 
 def folder_changed(attempt: Attempt) -> bool:
-    """Whether the folder to work on became the one above or below: ``cmake .``, ``cmake ..``."""
+    """Whether the folder to work on became one above or below: ``cmake .``, ``go run ./cmd``."""
     change = attempt.change
     if not attempt.same_tool or len(change.removed) != 1 or len(change.added) != 1:
         return False
@@ -379,14 +446,30 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     ),
     K.USAGE: (called_differently, word_corrected, option_corrected, slip_corrected, suggested),
     K.ARGUMENT_COUNT: (called_differently, option_corrected, suggested),
-    K.INVALID_VALUE: (called_differently, option_corrected, word_corrected, suggested),
+    K.INVALID_VALUE: (
+        called_differently,
+        value_corrected,
+        named_slip_corrected,
+        option_corrected,
+        word_corrected,
+        suggested,
+    ),
+    K.EMPTY_RESULT: (option_added, other_tool, named_slip_corrected, suggested, words_joined),
     K.SHELL_SYNTAX: (requoted, words_joined),
-    K.EXPRESSION_SYNTAX: (called_differently, words_joined, suggested),
-    K.MISSING_FILE: (path_corrected, program_path_corrected, option_added, suggested, words_joined),
+    K.EXPRESSION_SYNTAX: (called_differently, value_corrected, words_joined, suggested),
+    K.MISSING_FILE: (
+        path_corrected,
+        program_path_corrected,
+        as_module,
+        option_added,
+        suggested,
+        words_joined,
+    ),
     K.MISSING_MANIFEST: (path_corrected, option_added, folder_changed, suggested),
     K.MISSING_TARGET: (target_corrected, option_added, suggested),
     K.MISSING_PACKAGE: (
         target_corrected,
+        version_corrected,
         tool_corrected,
         option_corrected,
         suggested,
@@ -405,6 +488,12 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.CONNECTION: (),  # another address is another question
     K.OUT_OF_MEMORY: (option_added,),
     K.ALREADY_EXISTS: (option_added, option_dropped, taken_as_it_is, suggested, words_joined),
-    K.OTHER: (suggested, words_joined, slip_corrected, tool_corrected),
+    K.OTHER: (
+        suggested,
+        words_joined,
+        slip_corrected,
+        named_slip_corrected,
+        tool_corrected,
+    ),
 }
 """What counts as a correction, by the kind of error; kinds that are not here: ``DEFAULT_RULES``."""
