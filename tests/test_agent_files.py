@@ -9,12 +9,14 @@ from flightrec.agent_files import (
     AGENTS,
     CLAUDE_MEMORY,
     TARGETS,
-    Holds,
-    claude_slug,
-    find_targets,
-    locate,
-    memory_root,
+    Kind,
+    MemoryTarget,
+    find_target,
+    holds_projects,
+    personal_targets,
 )
+from flightrec.agent_places import claude_slug, locate, memory_root
+from flightrec.errors import FlightrecError
 from flightrec.places import Place, find_place
 
 
@@ -81,38 +83,123 @@ def test_a_folder_outside_git_is_itself(home: Path) -> None:
     assert memory_root(find_place(str(home))) == str(home)
 
 
+APP = Place("/w/app/.git", "/w/app", in_git=True)
+
+MOVED = [
+    ("claude", Kind.USER, "CLAUDE_CONFIG_DIR", "/elsewhere/CLAUDE.md"),
+    ("codex", Kind.USER, "CODEX_HOME", "/elsewhere/AGENTS.md"),
+    ("gemini", Kind.USER, "GEMINI_CLI_HOME", "/elsewhere/.gemini/GEMINI.md"),
+    ("qwen", Kind.USER, "QWEN_HOME", "/elsewhere/QWEN.md"),
+    ("opencode", Kind.USER, "XDG_CONFIG_HOME", "/elsewhere/opencode/AGENTS.md"),
+    ("continue", Kind.USER, "CONTINUE_GLOBAL_DIR", "/elsewhere/rules/flightrec.md"),
+    ("pi", Kind.USER, "PI_CODING_AGENT_DIR", "/elsewhere/AGENTS.md"),
+]
+
+
+def row_of(agent: str, kind: Kind) -> MemoryTarget:
+    found = find_target(agent, kind)
+    assert found is not None
+    return found
+
+
 def test_claude_s_memory_is_below_its_config_folder(home: Path) -> None:
-    place = Place("/w/app/.git", "/w/app", in_git=True)
-    location = locate(CLAUDE_MEMORY, place, home, {})
-    assert location is not None
+    location = locate(CLAUDE_MEMORY, APP, home, {})
     assert location.path == home / ".claude/projects/-w-app/memory/MEMORY.md"
     assert location.boundary == home
 
 
 def test_claude_s_memory_moves_with_its_variable(home: Path) -> None:
-    place = Place("/w/app/.git", "/w/app", in_git=True)
-    location = locate(CLAUDE_MEMORY, place, home, {"CLAUDE_CONFIG_DIR": "/opt/claude"})
-    assert location is not None
+    location = locate(CLAUDE_MEMORY, APP, home, {"CLAUDE_CONFIG_DIR": "/opt/claude"})
     assert location.path == Path("/opt/claude/projects/-w-app/memory/MEMORY.md")
     assert location.boundary == Path("/opt/claude")
 
 
+@pytest.mark.parametrize(("agent", "kind", "variable", "path"), MOVED)
+def test_an_agent_s_own_variable_moves_its_files(
+    agent: str, kind: Kind, variable: str, path: str, home: Path
+) -> None:
+    assert str(locate(row_of(agent, kind), APP, home, {variable: "/elsewhere"}).path) == path
+    assert locate(row_of(agent, kind), APP, home, {}).path.is_relative_to(home)
+
+
 def test_a_relative_variable_is_ignored(home: Path) -> None:
     location = locate(CLAUDE_MEMORY, Place("/w", "/w"), home, {"CLAUDE_CONFIG_DIR": "x"})
-    assert location is not None
     assert location.path.is_relative_to(home)
 
 
-@pytest.mark.parametrize("root", ["/", "HOME"])
-def test_a_team_s_file_is_never_put_into_a_home_or_root(root: str, home: Path) -> None:
-    folder = str(home) if root == "HOME" else root
+# Gemini CLI gives each folder a name of its own, and writes it down.
+
+
+def write_registry(home: Path, text: str) -> None:
+    (home / ".gemini").mkdir()
+    (home / ".gemini/projects.json").write_text(text)
+
+
+def test_gemini_s_memory_is_where_its_registry_says(home: Path) -> None:
+    write_registry(home, '{"projects": {"/w/app": "app-1", "/x/app": "app"}}')
+    location = locate(row_of("gemini", Kind.MEMORY), APP, home, {})
+    assert location.path == home / ".gemini/tmp/app-1/memory/MEMORY.md"
+
+
+@pytest.mark.parametrize(
+    "registry",
+    [
+        None,
+        "{}",
+        '{"projects": {}}',
+        "no json",
+        '{"projects": {"/w/app": "../../.ssh"}}',
+        '{"projects": {"/w/app": "/etc"}}',
+    ],
+)
+def test_gemini_s_memory_has_no_place_before_it_was_used(registry: str | None, home: Path) -> None:
+    if registry is not None:
+        write_registry(home, registry)
+    with pytest.raises(FlightrecError, match="never used in this project"):
+        locate(row_of("gemini", Kind.MEMORY), APP, home, {})
+
+
+# What stands in a checkout, and what does not.
+
+
+@pytest.mark.parametrize("root", ["/", "HOME", "ABOVE"])
+def test_a_file_in_the_checkout_is_never_put_into_a_home_or_above(root: str, home: Path) -> None:
+    folder = {"HOME": str(home), "ABOVE": str(home.parent)}.get(root, root)
     for target in TARGETS:
-        location = locate(target, Place(folder, folder), home, {})
-        assert (location is None) == (not target.folder)
+        if target.folder is None:
+            with pytest.raises(FlightrecError, match="no project"):
+                locate(target, Place(folder, folder), home, {})
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_team_s_files_hold_what_was_seen_in_the_project(agent: str) -> None:
-    team = find_targets(agent, team=True)
-    assert [target.holds for target in team] == [Holds.PROJECT]
-    assert all(target.folder == "" for target in team)
+def test_every_agent_has_a_file_for_a_team(agent: str) -> None:
+    assert row_of(agent, Kind.TEAM).folder is None
+
+
+def test_there_is_one_row_of_each_kind() -> None:
+    keys = [(target.agent, target.kind) for target in TARGETS]
+    assert len(set(keys)) == len(keys)
+
+
+def test_readers_of_one_file_have_one_limit() -> None:
+    forms: dict[str, set[object]] = {}
+    for target in TARGETS:
+        forms.setdefault(target.shown, set()).add(target.form)
+    assert [path for path, found in forms.items() if len(found) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "kinds"),
+    [
+        ("claude", [Kind.MEMORY, Kind.USER]),
+        ("gemini", [Kind.MEMORY, Kind.USER]),
+        ("qwen", [Kind.LOCAL, Kind.USER]),
+        ("codex", [Kind.USER]),
+        ("aider", []),
+    ],
+)
+def test_a_person_s_own_files_are_one_of_the_project_and_one_of_all(
+    agent: str, kinds: list[Kind]
+) -> None:
+    assert [target.kind for target in personal_targets(agent)] == kinds
+    assert holds_projects(agent) == (Kind.MEMORY not in kinds and Kind.LOCAL not in kinds)

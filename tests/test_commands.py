@@ -17,7 +17,7 @@ import pytest
 
 from daemon_process import DaemonProcess
 from fake_relay import FakeRelay
-from flightrec.agent_files import claude_slug
+from flightrec.agent_places import claude_slug
 from flightrec.commands import dispatch
 from flightrec.commands.terminal import parse_duration, parse_since
 from flightrec.errors import ExitCode, FlightrecError
@@ -422,21 +422,105 @@ def test_export_for_a_team_goes_into_the_project(fresh_cli: Cli, home: Path) -> 
     assert not (home / ".claude").exists()
 
 
-def test_a_user_s_file_takes_only_what_was_seen_in_two_projects(fresh_cli: Cli, home: Path) -> None:
+def test_a_user_s_file_takes_a_project_s_rules_under_its_name(fresh_cli: Cli, home: Path) -> None:
     fresh_cli.teach()
-    assert "0 rules" in fresh_cli("export", "--agent", "codex")
-    assert not (home / ".codex").exists()
+    assert "1 rule, written" in fresh_cli("export", "--agent", "codex")
+    text = (home / ".codex/AGENTS.md").read_text()
+    assert f"## Only in the project `{os.path.realpath(fresh_cli.project)}`\n\n- `gti" in text
+
+
+def test_a_user_s_file_takes_what_was_seen_in_two_projects_for_all(
+    fresh_cli: Cli, home: Path
+) -> None:
+    fresh_cli.teach()
     other = home / "other"
     other.mkdir()
     fresh_cli.shell(("gti status", 127), ("git status", 0), cwd=os.fsencode(other))
     assert fresh_cli.rules()[0].status is Status.SHARED
     assert "1 rule, written" in fresh_cli("export", "--agent", "codex")
-    assert "`git ...`" in (home / ".codex/AGENTS.md").read_text()
+    text = (home / ".codex/AGENTS.md").read_text()
+    assert "`git ...`" in text
+    assert "##" not in text
+
+
+def test_export_into_a_local_file_shows_what_git_is_told(fresh_cli: Cli) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=fresh_cli.project, check=True)
+    fresh_cli.teach()
+    shown = fresh_cli("export", "--agent", "claude", "--local", "--dry-run")
+    assert "+- `gti ...` failed" in shown
+    assert "info/exclude" in shown
+    assert "+/CLAUDE.local.md" in shown
+    assert not (fresh_cli.project / "CLAUDE.local.md").exists()
+    assert "1 rule, written" in fresh_cli("export", "--agent", "claude", "--local")
+    git = ("git", "-C", fresh_cli.project)
+    done = subprocess.run([*git, "status", "--porcelain"], check=True, capture_output=True)
+    assert done.stdout == b""
+
+
+def test_a_local_file_that_git_tracks_is_left_alone(fresh_cli: Cli) -> None:
+    local = fresh_cli.project / "CLAUDE.local.md"
+    local.write_text("ours\n")
+    for words in (("init", "-q"), ("add", "CLAUDE.local.md")):
+        subprocess.run(["git", *words], cwd=fresh_cli.project, check=True)
+    fresh_cli.teach()
+    fresh_cli("export", "--agent", "claude", "--local", status=1)
+    assert "tracked by git" in fresh_cli.err
+    assert local.read_text() == "ours\n"
+
+
+def test_aider_is_to_be_told_of_its_file(fresh_cli: Cli) -> None:
+    fresh_cli.teach()
+    assert "1 rule, written" in fresh_cli("export", "--agent", "aider", "--team")
+    assert "aider --read CONVENTIONS.md" in fresh_cli.err
+    fresh_cli("export", "--agent", "aider", status=1)
+    assert "aider reads no file of your own; see --team" in fresh_cli.err
+
+
+def test_exporting_to_all_agents_says_which_have_no_place(fresh_cli: Cli, home: Path) -> None:
+    fresh_cli.teach()
+    assert f"{home}/.codex/AGENTS.md: 1 rule, written" in fresh_cli("export", "--agent", "all")
+    assert "gemini: it was never used in this project" in fresh_cli.err
+    assert "cursor reads no file of your own" in fresh_cli.err
+    assert {found.name for found in fresh_cli.project.iterdir()} <= {".git", ".qwen"}
+
+
+def test_stopping_takes_the_rules_out_and_keeps_them_out(fresh_cli: Cli, home: Path) -> None:
+    memory = home / ".codex/AGENTS.md"
+    memory.parent.mkdir()
+    memory.write_text("mine\n")
+    fresh_cli.teach()
+    fresh_cli("export", "--agent", "codex")
+    assert "gti" in memory.read_text()
+    assert str(memory) in fresh_cli("status")
+    assert [item["path"] for item in fresh_cli.json("status")[0]["exports"]] == [str(memory)] * 2
+    assert "-- `gti ...` failed" in fresh_cli("export", "--agent", "codex", "--stop", "--dry-run")
+    assert "left alone from now on" in fresh_cli("export", "--agent", "codex", "--stop")
+    assert memory.read_text() == "mine\n"
+    assert fresh_cli.json("status")[0]["exports"] == []
+    fresh_cli("export", "--agent", "codex", "--stop", status=1)
+    assert "nothing is kept up to date there" in fresh_cli.err
+
+
+def test_a_file_is_stopped_by_its_name_from_anywhere(
+    fresh_cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fresh_cli.teach()
+    fresh_cli("export", "--to", "NOTES.md")
+    notes = fresh_cli.project / "NOTES.md"
+    monkeypatch.chdir(home)
+    assert "left alone" in fresh_cli("export", "--stop", "--to", str(notes))
+    assert not notes.exists()
 
 
 @pytest.mark.parametrize(
     "words",
-    [("--dry-run",), ("--team",), ("--to", "x", "--all"), ("--agent", "claude", "--json")],
+    [
+        ("--dry-run",),
+        ("--team",),
+        ("--stop",),
+        ("--to", "x", "--all"),
+        ("--agent", "claude", "--json"),
+    ],
 )
 def test_export_refuses_what_makes_no_sense(words: tuple[str, ...], cli: Cli) -> None:
     cli("export", *words, status=ExitCode.USAGE)

@@ -15,7 +15,8 @@ from flightrec.client import request
 from flightrec.commands import doctor
 from flightrec.commands.doctor import State, examine, is_dynamic
 from flightrec.errors import FlightrecError
-from flightrec.exporter import ExportRow, note
+from flightrec.agent_files import Kind
+from flightrec.export_rows import ExportRow, note
 from flightrec.installation import data_folder
 from flightrec.paths import HELPER_NAME, Paths, find_paths, find_resource, make_private_folder
 from flightrec.rulebook import Rulebook
@@ -120,7 +121,7 @@ def test_a_memory_file_that_cannot_be_written_is_found(home: Path, paths: Paths)
     damaged = home / "NOTES.md"
     damaged.write_text("<!-- flightrec:end -->\n")
     with contextlib.closing(Store.open(paths.database)) as store, store.transaction() as change:
-        note(change, ExportRow(damaged, "", str(home), asked=True))
+        note(change, ExportRow(damaged, str(home), "", Kind.OWN, home))
     paths.database.chmod(0o600)
     assert any(state == "trouble" and "NOTES.md" in text for state, text, _ in find("memory files"))
 

@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from flightrec.export import LABEL, RULES_MAX, Form, edit_document, exportable, format_rule, why_not
+from flightrec.export import (
+    LABEL,
+    RULES_MAX,
+    Form,
+    Section,
+    edit_document,
+    exportable,
+    format_rule,
+    why_not,
+)
 from flightrec.rules import Origin, Remedy, Rule, Scope, Slot, Status, Trigger, Verdict
 from test_quarantine import NEVER, PAYLOADS
 
@@ -58,8 +67,12 @@ def inside(_program: str) -> bool:
     return False
 
 
+def section(*rules: Rule, project: str = "") -> Section:
+    return Section(tuple(exportable(rules, outside)), project)
+
+
 def exported(*rules: Rule, document: bytes | None = None) -> str:
-    new = edit_document(document, exportable(rules, outside), FORM)
+    new = edit_document(document, [section(*rules)], FORM)
     return "" if new is None else new.decode("utf-8", "surrogateescape")
 
 
@@ -158,14 +171,14 @@ def test_a_remedy_of_the_project_s_own_program_waits_for_the_person() -> None:
 def test_no_file_is_made_and_an_old_block_goes_where_there_is_no_rule() -> None:
     assert edit_document(None, (), FORM) is None
     assert edit_document(b"mine\n", (), FORM) == b"mine\n"
-    with_block = edit_document(b"mine\n", [make_rule()], FORM)
+    with_block = edit_document(b"mine\n", [section(make_rule())], FORM)
     assert with_block is not None
     assert edit_document(with_block, (), FORM) == b"mine\n"
 
 
 def test_a_file_of_ours_alone_goes_with_its_last_rule() -> None:
     form = Form(header=b"---\nalwaysApply: true\n---\n")
-    created = edit_document(None, [make_rule()], form)
+    created = edit_document(None, [section(make_rule())], form)
     assert created is not None
     assert created.startswith(form.header)
     assert edit_document(created, (), form) is None

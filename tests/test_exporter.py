@@ -10,8 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from flightrec.agent_files import claude_slug
-from flightrec.exporter import Exporter, ExportRow, note, plan, read_rows
+from flightrec.agent_files import Kind
+from flightrec.agent_places import claude_slug
+from flightrec.export_plan import View, plan
+from flightrec.export_rows import ExportRow, note, read_rows
+from flightrec.exporter import Exporter
 from flightrec.memory_file import FileUpdate, Location, update_file
 from flightrec.paths import Paths, find_paths, make_private_folder
 from flightrec.places import find_place
@@ -198,7 +201,7 @@ def test_a_user_s_file_holds_shared_rules_of_every_project(
 ) -> None:
     path = home / ".codex/AGENTS.md"
     with store.transaction() as connection:
-        note(connection, ExportRow(path, "codex", "", asked=True))
+        note(connection, ExportRow(path, "", "codex", Kind.USER, home))
     shared = {"status": Status.SHARED, "scope": Scope.USER}
     keep(
         store,
@@ -249,7 +252,7 @@ def test_the_plan_is_the_same_every_time(home: Path, store: Store) -> None:
     use_claude_in(one, home)
     use_claude_in(two, home)
     keep(store, *(rule_of(one, two, number=n) for n in range(1, 4)))
-    first, second = (list(plan(store.connection, home, {})) for _ in range(2))
+    first, second = (list(plan(View.read(store.connection), home, {})) for _ in range(2))
     assert first == second
     assert len(first) == 2
 

@@ -17,7 +17,8 @@ from flightrec import __version__
 from flightrec.client import request
 from flightrec.commands.init import shell_code
 from flightrec.errors import FlightrecError, NoDaemonError
-from flightrec.exporter import ExportRow, note
+from flightrec.agent_files import Kind
+from flightrec.export_rows import ExportRow, note
 from flightrec.installation import data_folder, first_line, rc_line
 from flightrec.paths import Paths, find_paths, find_resource, make_private_folder
 from flightrec.store import Store
@@ -277,7 +278,7 @@ def test_uninstall_removes_blocks_from_memory_files(home: Path, paths: Paths) ->
     memory.write_text("mine\n<!-- flightrec:begin -->\nrule\n<!-- flightrec:end -->\n")
     make_private_folder(paths.state)
     with contextlib.closing(Store.open(paths.database)) as store, store.transaction() as change:
-        note(change, ExportRow(memory, "claude", "/x", asked=True))
+        note(change, ExportRow(memory, "/x", "claude", Kind.MEMORY, home))
     done = flightrec("uninstall", "--yes", home=home)
     assert done.returncode == 0, done.stderr
     assert str(memory) in done.stdout

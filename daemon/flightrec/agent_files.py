@@ -1,151 +1,145 @@
-"""Where coding agents keep what they read at the start of a session: a table, and how to read it.
+"""Where coding agents keep what they read at the start of a session: a table, one row a file.
 
-Each row was seen with the real agent: a marker put into the file reached the model.
+Each row was seen with the real agent, or read in its source: what is put into the file reaches the
+model. Limits are the agent's own where it has one.
 """
 
 import enum
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from flightrec.export import Form
-from flightrec.memory_file import Location
-from flightrec.places import Place
 
 
-class Holds(enum.Enum):
-    """Which rules belong into a file."""
+class Kind(enum.StrEnum):
+    """Whose a file is, and so what belongs into it.
 
-    PROJECT = "project"  # those seen in this project
-    USER = "user"  # those of scope user that are shared
+    A person's file of an agent that has neither MEMORY nor LOCAL also takes the rules of the
+    projects in which the person exported, each under the project's name.
+    """
+
+    MEMORY = "memory"  # the agent's own memory of one project, in the person's home
+    LOCAL = "local"  # in the checkout, for one person: git must not track it
+    USER = "user"  # in the person's home, read in all projects
+    TEAM = "team"  # in the checkout, tracked by git as a rule
+    OWN = "own"  # a file that the person named
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder of an agent's in the home; ``variable`` moves it to ``$variable/below``."""
+
+    path: str
+    variable: str = ""
+    below: str = ""
 
 
 _DEFAULT = Form()
-_LARGE = Form(lines_max=400)
-_CURSOR = Form(
-    header=b"---\ndescription: Commands that failed here and what worked\nalwaysApply: true\n---\n"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryTarget:
-    """One file that an agent reads.
+    """One file that an agent reads: in ``folder``, or below the checkout's root where that is None.
 
-    ``folder`` is below the home, or empty for the checkout's root; ``variable`` moves it. ``file``
-    may hold ``{slug}``, Claude Code's name for a project. A ``team`` file is usually tracked by
-    git: it is written only when it is asked for by that name.
+    ``file`` may hold ``{claude}`` or ``{gemini}``: these agents' names for a project.
     """
 
     agent: str
+    kind: Kind
     file: str
-    holds: Holds
-    folder: str = ""
-    variable: str = ""
-    team: bool = False
+    folder: Folder | None = None
     form: Form = _DEFAULT
 
+    @property
+    def shown(self) -> str:
+        """The path as documents show it."""
+        path = f"~/{self.folder.path}/{self.file}" if self.folder else self.file
+        return path.format(claude="PROJECT", gemini="PROJECT")
 
-def _project(agent: str, file: str, form: Form = _LARGE) -> MemoryTarget:
-    return MemoryTarget(agent, file, Holds.PROJECT, team=True, form=form)
 
+_LARGE = Form(lines_max=400)
 
-def _user(agent: str, folder: str, file: str, variable: str = "") -> MemoryTarget:
-    return MemoryTarget(agent, file, Holds.USER, folder, variable, form=_LARGE)
+_CODEX = Form(lines_max=400, bytes_max=20_000)
+_CODEX_USER = Form(lines_max=400, bytes_max=12_000)
+"""Codex cuts what it finds in all AGENTS.md together at 32 KiB."""
 
+_WINDSURF = Form(lines_max=400, bytes_max=6_000)
+
+_CURSOR = Form(
+    header=b"---\ndescription: Commands that failed here and what worked\nalwaysApply: true\n---\n"
+)
+
+_CLAUDE = Folder(".claude", "CLAUDE_CONFIG_DIR")
+_CODEX_HOME = Folder(".codex", "CODEX_HOME")
+_GEMINI = Folder(".gemini", "GEMINI_CLI_HOME", ".gemini")
+_QWEN = Folder(".qwen", "QWEN_HOME")
+_OPENCODE = Folder(".config/opencode", "XDG_CONFIG_HOME", "opencode")
+_COPILOT = Folder(".copilot", "COPILOT_HOME")
+_DROID = Folder(".factory")
+_CLINE = Folder("Documents/Cline/Rules")
+_CONTINUE = Folder(".continue", "CONTINUE_GLOBAL_DIR")
+_PI = Folder(".pi/agent", "PI_CODING_AGENT_DIR")
+_VIBE = Folder(".vibe", "VIBE_HOME")
+_GPTME = Folder(".config/gptme", "XDG_CONFIG_HOME", "gptme")
 
 CLAUDE_MEMORY = MemoryTarget(
-    "claude",
-    "projects/{slug}/memory/MEMORY.md",
-    Holds.PROJECT,
-    ".claude",
-    "CLAUDE_CONFIG_DIR",
+    "claude", Kind.MEMORY, "projects/{claude}/memory/MEMORY.md", _CLAUDE, Form(lines_max=190)
 )
 """200 lines and 24.4 KB of it are read; the only file that is written without being asked for."""
 
+# Qwen Code has a MEMORY.md as well, and writes it anew from other files whenever it remembers
+# something: a block in it would not last. Its QWEN.local.md is the person's.
 TARGETS: tuple[MemoryTarget, ...] = (
     CLAUDE_MEMORY,
-    _project("claude", "CLAUDE.md"),
-    _user("codex", ".codex", "AGENTS.md", "CODEX_HOME"),
-    _project("codex", "AGENTS.md"),
-    _user("gemini", ".gemini", "GEMINI.md"),
-    _project("gemini", "GEMINI.md"),
-    _user("qwen", ".qwen", "QWEN.md"),
-    _project("qwen", "QWEN.md"),
-    _user("opencode", ".config/opencode", "AGENTS.md"),
-    _project("opencode", "AGENTS.md"),
-    _user("copilot", ".copilot", "copilot-instructions.md"),
-    _project("copilot", ".github/copilot-instructions.md"),
-    _user("droid", ".factory", "AGENTS.md"),
-    _project("droid", "AGENTS.md"),
-    _user("cline", "Documents/Cline/Rules", "flightrec.md"),
-    _project("cline", ".clinerules/flightrec.md"),
-    _user("continue", ".continue/rules", "flightrec.md"),
-    _project("continue", ".continue/rules/flightrec.md"),
-    _user("pi", ".pi/agent", "AGENTS.md"),
-    _project("pi", "AGENTS.md"),
-    _user("vibe", ".vibe", "AGENTS.md"),
-    _project("vibe", "AGENTS.md"),
-    _user("gptme", ".config/gptme", "AGENTS.md"),
-    _project("gptme", "AGENTS.md"),
-    _project("cursor", ".cursor/rules/flightrec.mdc", _CURSOR),
-    _project("windsurf", ".windsurfrules"),
-    _project("aider", "CONVENTIONS.md"),
+    MemoryTarget("claude", Kind.LOCAL, "CLAUDE.local.md"),
+    MemoryTarget("claude", Kind.USER, "CLAUDE.md", _CLAUDE, _LARGE),
+    MemoryTarget("claude", Kind.TEAM, "CLAUDE.md", form=_LARGE),
+    MemoryTarget("codex", Kind.USER, "AGENTS.md", _CODEX_HOME, _CODEX_USER),
+    MemoryTarget("codex", Kind.TEAM, "AGENTS.md", form=_CODEX),
+    MemoryTarget("gemini", Kind.MEMORY, "tmp/{gemini}/memory/MEMORY.md", _GEMINI),
+    MemoryTarget("gemini", Kind.USER, "GEMINI.md", _GEMINI, _LARGE),
+    MemoryTarget("gemini", Kind.TEAM, "GEMINI.md", form=_LARGE),
+    MemoryTarget("qwen", Kind.LOCAL, ".qwen/QWEN.local.md"),
+    MemoryTarget("qwen", Kind.USER, "QWEN.md", _QWEN, _LARGE),
+    MemoryTarget("qwen", Kind.TEAM, "QWEN.md", form=_LARGE),
+    MemoryTarget("opencode", Kind.USER, "AGENTS.md", _OPENCODE, _LARGE),
+    MemoryTarget("opencode", Kind.TEAM, "AGENTS.md", form=_CODEX),
+    MemoryTarget("copilot", Kind.USER, "copilot-instructions.md", _COPILOT, _LARGE),
+    MemoryTarget("copilot", Kind.TEAM, ".github/copilot-instructions.md", form=_LARGE),
+    MemoryTarget("droid", Kind.USER, "AGENTS.md", _DROID, _LARGE),
+    MemoryTarget("droid", Kind.TEAM, "AGENTS.md", form=_CODEX),
+    MemoryTarget("cline", Kind.USER, "flightrec.md", _CLINE, _LARGE),
+    MemoryTarget("cline", Kind.TEAM, ".clinerules/flightrec.md", form=_LARGE),
+    MemoryTarget("continue", Kind.USER, "rules/flightrec.md", _CONTINUE, _LARGE),
+    MemoryTarget("continue", Kind.TEAM, ".continue/rules/flightrec.md", form=_LARGE),
+    MemoryTarget("pi", Kind.USER, "AGENTS.md", _PI, _LARGE),
+    MemoryTarget("pi", Kind.TEAM, "AGENTS.md", form=_CODEX),
+    MemoryTarget("vibe", Kind.USER, "AGENTS.md", _VIBE, _LARGE),
+    MemoryTarget("vibe", Kind.TEAM, "AGENTS.md", form=_CODEX),
+    MemoryTarget("gptme", Kind.USER, "AGENTS.md", _GPTME, _LARGE),
+    MemoryTarget("gptme", Kind.TEAM, "AGENTS.md", form=_CODEX),
+    MemoryTarget("cursor", Kind.TEAM, ".cursor/rules/flightrec.mdc", form=_CURSOR),
+    MemoryTarget("windsurf", Kind.TEAM, ".windsurfrules", form=_WINDSURF),
+    MemoryTarget("aider", Kind.TEAM, "CONVENTIONS.md", form=_LARGE),
 )
 
 AGENTS = tuple(dict.fromkeys(target.agent for target in TARGETS))
 
-
-def find_targets(agent: str, *, team: bool) -> list[MemoryTarget]:
-    """Return the files of one agent: the person's own, or those that a team shares."""
-    return [target for target in TARGETS if target.agent == agent and target.team == team]
+READ_BY_HAND = {"aider": "aider reads it when told to: aider --read CONVENTIONS.md"}
+"""What to do for agents that read no file by themselves."""
 
 
-def locate(
-    target: MemoryTarget, place: Place, home: Path, environment: Mapping[str, str]
-) -> Location | None:
-    """Return where this file is for somebody at ``place``.
-
-    None where there is none: a team's file in a home or in ``/`` would be read everywhere.
-    """
-    if not target.folder:
-        root = Path(place.worktree)
-        if root == root.parent or root == Path(os.path.realpath(home)):
-            return None
-        return Location(root / target.file, root)
-    moved = environment.get(target.variable, "") if target.variable else ""
-    folder = Path(moved) if moved.startswith("/") else home / target.folder
-    boundary = home if folder.is_relative_to(home) else folder
-    return Location(folder / target.file.format(slug=claude_slug(memory_root(place))), boundary)
+def find_target(agent: str, kind: Kind) -> MemoryTarget | None:
+    """Return the row of an agent's file of one kind; None where it has none."""
+    return next((t for t in TARGETS if (t.agent, t.kind) == (agent, kind)), None)
 
 
-def claude_slug(path: str) -> str:
-    """Return Claude Code's name for a folder: all but ASCII letters and digits become dashes."""
-    # It counts in UTF-16, where some characters are two units.
-    return "".join(
-        char if char.isascii() and char.isalnum() else "-" * (1 + (ord(char) > 0xFFFF))
-        for char in path
-    )
+def personal_targets(agent: str) -> list[MemoryTarget]:
+    """Return an agent's files for one person alone: of the project, and of all projects."""
+    project = find_target(agent, Kind.MEMORY) or find_target(agent, Kind.LOCAL)
+    user = find_target(agent, Kind.USER)
+    return [target for target in (project, user) if target is not None]
 
 
-def memory_root(place: Place) -> str:
-    """Return the folder that Claude Code's memory of this place is named after.
-
-    It belongs to the main checkout, in whichever worktree somebody is. Without one (a bare
-    repository with worktrees) it belongs to the git folder; a submodule is a checkout of its own.
-    """
-    project = Path(place.project)
-    if project.name == ".git":
-        return str(project.parent)
-    if place.project == place.worktree or _is_linked(Path(place.worktree)):
-        return place.project
-    return place.worktree
-
-
-def _is_linked(worktree: Path) -> bool:
-    """Whether this is one of several worktrees of a git folder elsewhere."""
-    try:
-        text = (worktree / ".git").read_text("utf-8", "surrogateescape")
-    except OSError:
-        return False
-    return (worktree / text.removeprefix("gitdir:").strip() / "commondir").exists()
+def holds_projects(agent: str) -> bool:
+    """Whether an agent has no file for one person's one project, so that its user's takes that."""
+    return all(target.kind is Kind.USER for target in personal_targets(agent))

@@ -174,12 +174,14 @@ CREATE TABLE guards (
 ) WITHOUT ROWID;
 
 CREATE TABLE exports (
-  path TEXT PRIMARY KEY,
-  agent TEXT NOT NULL,
-  project TEXT NOT NULL,
-  asked INTEGER NOT NULL,                -- the person exported there once
-  digest BLOB,                           -- of the block that we wrote last
-  at_us INTEGER NOT NULL
+  path TEXT NOT NULL,
+  project TEXT NOT NULL,                 -- whose rules stand there; empty: those of all
+  agent TEXT NOT NULL,                   -- empty: a file that the person named
+  kind TEXT NOT NULL,                    -- memory | local | user | team | own
+  boundary TEXT NOT NULL,                -- no link there may lead out of it
+  wanted TEXT NOT NULL,                  -- asked | auto | stopped
+  at_us INTEGER NOT NULL,
+  PRIMARY KEY (path, project)
 ) WITHOUT ROWID;
 
 CREATE VIRTUAL TABLE runs_fts USING fts5 (

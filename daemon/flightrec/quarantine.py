@@ -28,6 +28,14 @@ def why_suspicious(text: str) -> str:
     return next((reason for reason, is_so in UNTIL_APPROVED if is_so(text)), "")
 
 
+def why_no_name(path: str) -> str:
+    """Return why a folder's path is not to be shown to a model as a name; empty where it may be.
+
+    Whoever publishes a repository has a say in it, and there is nobody to approve a name.
+    """
+    return next((reason for reason, is_so in NOT_A_NAME if is_so(path)), "")
+
+
 def _is_no_command(text: str) -> bool:
     line = parse(text)
     return not (line.complete and line.segments) or line.has_comment or line.has_heredoc
@@ -149,4 +157,28 @@ UNTIL_APPROVED: tuple[tuple[str, Test], ...] = (
     ("holds something encoded", _ENCODED.search),
     ("reads like an instruction", _is_instruction),
     ("reads like prose", _is_prose),
+)
+
+# --- names of projects -----------------------------------------------------------------------
+
+NAME_MAX = 200
+"""Characters of a folder's path."""
+
+NAME_WORDS = 8
+"""In one folder's name: more than projects are called by."""
+
+
+def _is_sentence(path: str) -> bool:
+    return any(len(re.findall(r"[^\W\d_]{2,}", name)) >= NAME_WORDS for name in path.split("/"))
+
+
+NOT_A_NAME: tuple[tuple[str, Test], ...] = (
+    ("holds characters that cannot be seen", lambda text: not is_harmless(text)),
+    (f"is longer than {NAME_MAX} characters", lambda text: len(text) > NAME_MAX),
+    ("holds the place of a secret", PLACEHOLDER.search),
+    ("could be read as a comment", _COMMENT.search),
+    ("could be read as an import of a file", _IMPORT.search),
+    ("could be read as a link", re.compile(r"\w+:/|\]\(").search),
+    ("reads like an instruction", _is_instruction),
+    ("reads like prose", _is_sentence),
 )

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import msgspec
 
 from flightrec import bundle, person
+from flightrec.agent_files import Kind
 from flightrec.errors import FlightrecError
-from flightrec.exporter import ExportRow, note
+from flightrec.export_rows import ExportRow, note, path_from_json, stop
 from flightrec.generalise import Draft
 from flightrec.guard_rows import guard_project, guarded_projects
 from flightrec.person import Act
@@ -62,10 +64,16 @@ class _Learn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     everywhere: bool
 
 
-class _ExportAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ExportRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     path: str
-    agent: str
     project: str
+    agent: str
+    kind: Kind
+    boundary: str
+
+
+class _Exports(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rows: tuple[_ExportRow, ...]
 
 
 def _act(cwd: str) -> Act:
@@ -145,14 +153,23 @@ def _reflect(place: Workplace, _arguments: dict[str, Any]) -> dict[str, Any]:
     return {"steps": [{"step": report.step, "did": list(report.lines)} for report in reports]}
 
 
-def _export_asked(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Remember that the person wants this file kept up to date."""
-    asked = msgspec.convert(arguments, _ExportAsked)
-    row = ExportRow(Path(asked.path), asked.agent, asked.project, asked=True)
-    with place.store.transaction() as connection:
-        note(connection, row)
-    place.export = True
-    return {"path": asked.path}
+def _exporting(change: Callable[[sqlite3.Connection, ExportRow], None]) -> Verb:
+    """Return the verb that remembers what the person wants of memory files."""
+
+    def verb(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+        asked = msgspec.convert(arguments, _Exports)
+        with place.store.transaction() as connection:
+            for row in asked.rows:
+                change(connection, _to_row(row))
+        place.export = True
+        return {"rows": len(asked.rows)}
+
+    return verb
+
+
+def _to_row(row: _ExportRow) -> ExportRow:
+    path, project, boundary = map(path_from_json, (row.path, row.project, row.boundary))
+    return ExportRow(Path(path), project, row.agent, row.kind, Path(boundary))
 
 
 class _Import(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -221,6 +238,7 @@ RULE_VERBS: dict[str, Verb] = {
     "rule_edit": _edit,
     "rule_learn": _learn,
     "reflect": _reflect,
-    "export_asked": _export_asked,
+    "export_asked": _exporting(note),
+    "export_stopped": _exporting(stop),
     "bundle_import": _import,
 }

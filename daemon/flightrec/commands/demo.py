@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from flightrec.agent_files import claude_slug
+from flightrec.agent_places import claude_slug
 from flightrec.client import request
 from flightrec.commands.init import find_command, shell_code
 from flightrec.commands.terminal import colour, one_line

@@ -21,7 +21,7 @@ from flightrec.commands.init import find_command, shell_code
 from flightrec.commands.terminal import colour, now_us, one_line, plural, print_items
 from flightrec.config import Level, load_settings
 from flightrec.errors import ExitCode, FlightrecError
-from flightrec.exporter import plan
+from flightrec.export_plan import View, plan
 from flightrec.installation import data_folder, find_lines, find_rc_files, is_current
 from flightrec.lifecycle import check_person
 from flightrec.memory_file import preview
@@ -315,7 +315,7 @@ def check_missed(patient: Patient) -> Found:
 def check_memory_files(patient: Patient) -> Found:
     """Look for memory files that cannot be written as they should be."""
     with contextlib.closing(Store.open_read_only(patient.paths.database)) as store:
-        files = list(plan(store.connection, patient.paths.home, os.environ))
+        files = list(plan(View.read(store.connection), patient.paths.home, os.environ))
     for file in files:
         try:
             preview(file.location, file.edit)

@@ -5,16 +5,34 @@ import contextlib
 import difflib
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from flightrec.agent_files import AGENTS, Holds, find_targets, locate
+from flightrec.agent_files import (
+    AGENTS,
+    READ_BY_HAND,
+    Kind,
+    find_target,
+    personal_targets,
+)
 from flightrec.client import request
 from flightrec.commands.terminal import one_line, plural, print_items
 from flightrec.errors import ExitCode, FlightrecError
-from flightrec.export import EXPORTED, format_rule, why_not
-from flightrec.exporter import ExportRow, MemoryFile, choose, file_of, outside_of
-from flightrec.memory_file import FileUpdate, preview, settle_all
+from flightrec.export import EXPORTED, format_rule, why_no_place, why_not
+from flightrec.export_plan import (
+    MemoryFile,
+    View,
+    file_of,
+    outside_of,
+    own_row,
+    project_rules,
+    rows_for,
+)
+from flightrec.export_rows import ExportRow, Wanted, path_to_json
+from flightrec.exporter import hide_from_git, hiding
+from flightrec.git_exclude import is_tracked
+from flightrec.memory_file import Edit, FileUpdate, Location, preview, settle_all
 from flightrec.paths import Paths, find_paths
 from flightrec.places import Place, find_place
 from flightrec.rulebook import Rulebook
@@ -25,8 +43,10 @@ HELP = "write proved rules into the memory files of coding agents"
 
 EXAMPLES = (
     ("flightrec export", "print what would be written for this project"),
-    ("flightrec export --agent claude", "into Claude Code's memory of this project"),
+    ("flightrec export --agent codex", "into your own files of Codex, from now on"),
+    ("flightrec export --agent claude --local", "into CLAUDE.local.md, which git is kept from"),
     ("flightrec export --agent claude --team --dry-run", "what CLAUDE.md would become"),
+    ("flightrec export --agent codex --stop", "take the rules out again, and write no more"),
     ("flightrec export --to NOTES.md", "into a file of your own, from now on"),
     ("flightrec export --all", "print the rules that are not proved yet as well"),
 )
@@ -39,8 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--agent", choices=(*AGENTS, "all"), metavar="NAME", help=f"{', '.join(AGENTS)} or all"
     )
-    parser.add_argument(
+    whose = parser.add_mutually_exclusive_group()
+    whose.add_argument(
+        "--local", action="store_true", help="with --agent: your own file in the checkout"
+    )
+    whose.add_argument(
         "--team", action="store_true", help="with --agent: the file in the project that git tracks"
+    )
+    parser.add_argument(
+        "--stop", action="store_true", help="take the rules out of that file and write no more"
     )
     parser.add_argument("--dry-run", action="store_true", help="show the difference, write nothing")
     parser.add_argument("--all", action="store_true", help="active rules too; only prints")
@@ -52,28 +79,34 @@ def run(arguments: argparse.Namespace) -> int:
     paths = find_paths()
     place = find_place(str(Path.cwd()))
     with contextlib.closing(Store.open_read_only(paths.database)) as store:
-        rules = Rulebook(store.connection).rules(Status.ACTIVE, *EXPORTED)
-    if arguments.to is None and arguments.agent is None:
-        if arguments.team or arguments.dry_run:
-            raise FlightrecError("say where to: --agent NAME or --to FILE", ExitCode.USAGE)
-        return _print(rules, place, arguments)
+        if arguments.to is None and arguments.agent is None:
+            return _print(Rulebook(store.connection), place, arguments)
+        view = View.read(store.connection)
     if arguments.all or arguments.json:
         raise FlightrecError("--all and --json only print; leave --to and --agent", ExitCode.USAGE)
-    files = list(_find_files(arguments, rules, place, paths))
+    if arguments.stop:
+        return _stop(list(_rows_to_stop(arguments, view, place, paths)), view, arguments, paths)
+    rows = list(_rows_to_keep(arguments, place, paths))
+    files = _files_of(rows, view.with_rows(rows))
     if arguments.dry_run:
         return _show_differences(files)
-    return _write(files, paths)
+    status = _write(files, paths, "kept up to date from now on")
+    request(paths, "export_asked", rows=_described(rows))
+    return status
 
 
 # --- printing --------------------------------------------------------------------------------
 
 
-def _print(rules: Sequence[Rule], place: Place, arguments: argparse.Namespace) -> int:
+def _print(rulebook: Rulebook, place: Place, arguments: argparse.Namespace) -> int:
+    if arguments.team or arguments.local or arguments.stop or arguments.dry_run:
+        raise FlightrecError("say where to: --agent NAME or --to FILE", ExitCode.USAGE)
+    rules = rulebook.rules(Status.ACTIVE, *EXPORTED)
     chosen: Sequence[Rule]
     if arguments.all:
         chosen = [rule for rule in rules if place.project in rule.seen_in]
     else:
-        chosen = choose(rules, Holds.PROJECT, place)
+        chosen = project_rules(rules, place)
     if arguments.json:
         from flightrec.commands.rules import describe  # noqa: PLC0415 - only here
 
@@ -90,84 +123,193 @@ def _explain(rules: Iterable[Rule], chosen: Sequence[Rule], place: Place) -> Non
     is_outside = outside_of(place.worktree)
     for rule in rules:
         if place.project in rule.seen_in and rule.status in EXPORTED and rule not in chosen:
-            reason = one_line(why_not(rule, is_outside) or "there is no room for it", 200)
-            print(f"flightrec: {rule.id} is left out: {reason}", file=sys.stderr)
+            _say(f"{rule.id} is left out: {why_not(rule, is_outside) or 'there is no room for it'}")
     if not chosen:
-        print("flightrec: no rule of this project is proved yet", file=sys.stderr)
+        _say("no rule of this project is proved yet")
 
 
-# --- writing ---------------------------------------------------------------------------------
+def _say(text: str) -> None:
+    print(f"flightrec: {one_line(text, 400)}", file=sys.stderr)
 
 
-def _find_files(
-    arguments: argparse.Namespace, rules: Sequence[Rule], place: Place, paths: Paths
-) -> Iterable[MemoryFile]:
+# --- which files -----------------------------------------------------------------------------
+
+
+def _rows_to_keep(arguments: argparse.Namespace, place: Place, paths: Paths) -> Iterator[ExportRow]:
+    """Yield what to remember. Raises FlightrecError where there is nothing to write to."""
     if arguments.to is not None:
-        path = Path(os.path.abspath(arguments.to))  # noqa: PTH100 - links are judged when it is opened
-        row = ExportRow(path, "", place.project, asked=True)
-        yield file_of(row, rules, place, paths.home, os.environ)
+        yield own_row(_named(arguments.to), place, paths.home)
         return
-    for agent in AGENTS if arguments.agent == "all" else (arguments.agent,):
-        yield from _find_agent_files(agent, rules, place, paths, team=arguments.team)
+    found = False
+    troubles = []
+    for agent in _agents(arguments):
+        try:
+            for row in rows_for(agent, _kinds(agent, arguments), place, paths.home, os.environ):
+                _check_untracked(row)
+                found = True
+                yield row
+        except FlightrecError as error:
+            troubles.append(str(error))
+    if not found:
+        raise FlightrecError(troubles[0])
+    for trouble in troubles:
+        _say(trouble)
 
 
-def _find_agent_files(
-    agent: str, rules: Sequence[Rule], place: Place, paths: Paths, *, team: bool
-) -> Iterable[MemoryFile]:
-    targets = find_targets(agent, team=team)
-    if not targets:
-        print(f"flightrec: {agent} reads no file of your own; see --team", file=sys.stderr)
-    for target in targets:
-        location = locate(target, place, paths.home, os.environ)
-        if location is None:
-            raise FlightrecError(f"{agent}: this is no project (a home or /); go into one")
-        project = place.project if target.holds is Holds.PROJECT else ""
-        row = ExportRow(location.path, agent, project, asked=True)
-        yield file_of(row, rules, place, paths.home, os.environ)
+def _agents(arguments: argparse.Namespace) -> Sequence[str]:
+    return AGENTS if arguments.agent == "all" else (arguments.agent,)
+
+
+def _kinds(agent: str, arguments: argparse.Namespace) -> Sequence[Kind]:
+    """Return which of an agent's files are meant. Raises FlightrecError where it has none."""
+    if arguments.team or arguments.local:
+        kinds = [Kind.TEAM if arguments.team else Kind.LOCAL]
+    else:
+        kinds = [target.kind for target in personal_targets(agent)]
+    if not any(find_target(agent, kind) for kind in kinds):
+        where = "in the checkout" if arguments.local else "of your own"
+        raise FlightrecError(f"{agent} reads no file {where}; see --team")
+    return kinds
+
+
+def _check_untracked(row: ExportRow) -> None:
+    name = str(row.path.relative_to(row.boundary)) if row.kind is Kind.LOCAL else ""
+    if name and is_tracked(row.boundary, name):
+        raise FlightrecError(f"{name} is tracked by git, so it is not yours alone; left alone")
+
+
+def _named(path: str) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - links are judged when it is opened
+
+
+def _files_of(rows: Iterable[ExportRow], view: View) -> list[MemoryFile]:
+    return [file_of(row, view) for row in {row.path: row for row in rows}.values()]
+
+
+# --- differences -----------------------------------------------------------------------------
 
 
 def _show_differences(files: Iterable[MemoryFile]) -> int:
     for file in files:
-        before, after = preview(file.location, file.edit)
-        name = one_line(str(file.location.path))
-        lines = difflib.unified_diff(_lines(before), _lines(after), name, name, lineterm="")
-        changes = [one_line(line) for line in lines]
-        print(*(changes or [f"{name}: nothing to change"]), sep="\n")
+        _show_difference(file.location, file.edit)
+        hidden = hiding(file)
+        if hidden is not None:
+            _show_difference(*hidden)
     return ExitCode.OK
+
+
+def _show_difference(location: Location, edit: Edit) -> None:
+    before, after = preview(location, edit)
+    name = one_line(str(location.path))
+    lines = difflib.unified_diff(_lines(before), _lines(after), name, name, lineterm="")
+    changes = [one_line(line) for line in lines]
+    print(*(changes or [f"{name}: nothing to change"]), sep="\n")
 
 
 def _lines(document: bytes | None) -> list[str]:
     return (document or b"").decode("utf-8", "surrogateescape").splitlines()
 
 
-def _write(files: Iterable[MemoryFile], paths: Paths) -> int:
+# --- writing ---------------------------------------------------------------------------------
+
+
+def _write(files: Iterable[MemoryFile], paths: Paths, from_now_on: str) -> int:
     """Write all files, then wait once for programs that had one of them open."""
     trouble = False
     with contextlib.ExitStack() as opened:
         updates = []
-        for file in {file.location.path: file for file in files}.values():
+        for file in files:
             try:
-                updates += _write_one(file, paths, opened)
+                update = _write_one(file, paths, opened)
             except FlightrecError as error:
-                print(f"flightrec: {error}", file=sys.stderr)
+                _say(str(error))
                 trouble = True
+                continue
+            updates += update
+            print(_report(file, from_now_on, written=bool(update)))
         settle_all(updates)
     return ExitCode.TROUBLE if trouble else ExitCode.OK
 
 
 def _write_one(file: MemoryFile, paths: Paths, opened: contextlib.ExitStack) -> list[FileUpdate]:
-    """Write one file where it is out of date, and have it kept so from now on."""
+    """Write one file where it is out of date."""
     document, wanted = preview(file.location, file.edit)
-    updates = []
-    if wanted != document:
-        update = opened.enter_context(
-            contextlib.closing(FileUpdate(file.location, file.edit, paths))
-        )
-        update.run()
-        updates.append(update)
-    row = file.row
-    request(paths, "export_asked", path=str(row.path), agent=row.agent, project=row.project)
-    count = plural(len(file.rules), "rule")
-    state = "written" if updates else "nothing to change" if file.rules else "no rule is proved yet"
-    print(f"{one_line(str(file.location.path))}: {count}, {state}; kept up to date from now on")
-    return updates
+    if wanted == document:
+        return []
+    hide_from_git(file, paths)
+    update = opened.enter_context(contextlib.closing(FileUpdate(file.location, file.edit, paths)))
+    update.run()
+    return [update]
+
+
+def _report(file: MemoryFile, from_now_on: str, *, written: bool) -> str:
+    """Return the line about one file, and say on stderr what else there is to know."""
+    for section in file.sections:
+        reason = why_no_place(section)
+        if reason:
+            _say(f"the rules of {section.project} are left out: its name {reason}")
+    for row in file.rows:
+        if row.agent in READ_BY_HAND:
+            _say(READ_BY_HAND[row.agent])
+    state = "written" if written else "nothing to change" if file.rules else "no rule is proved yet"
+    count = plural(file.rules, "rule")
+    return f"{one_line(str(file.location.path))}: {count}, {state}; {from_now_on}"
+
+
+def _described(rows: Iterable[ExportRow]) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": path_to_json(str(row.path)),
+            "project": path_to_json(row.project),
+            "agent": row.agent,
+            "kind": row.kind.value,
+            "boundary": path_to_json(str(row.boundary)),
+        }
+        for row in rows
+    ]
+
+
+# --- stopping --------------------------------------------------------------------------------
+
+
+def _stop(rows: list[ExportRow], view: View, arguments: argparse.Namespace, paths: Paths) -> int:
+    """Write there no more. The daemon hears it first: it would put back what is taken out."""
+    if not rows:
+        raise FlightrecError("nothing is kept up to date there; flightrec status lists what is")
+    files = _files_of(rows, view.without_rows(rows))
+    if arguments.dry_run:
+        return _show_differences(files)
+    request(paths, "export_stopped", rows=_described(rows))
+    return _write(files, paths, "left alone from now on")
+
+
+def _rows_to_stop(
+    arguments: argparse.Namespace, view: View, place: Place, paths: Paths
+) -> Iterator[ExportRow]:
+    if arguments.to is not None:
+        yield from (row for row in view.rows if row.path == _named(arguments.to))
+        return
+    for agent in _agents(arguments):
+        for kind in _kinds(agent, arguments):
+            with contextlib.suppress(FlightrecError):  # what has no place was never written
+                rows = rows_for(agent, [kind], place, paths.home, os.environ)
+                yield from (row for row in rows if _is_to_stop(row, view, place))
+
+
+def _is_to_stop(row: ExportRow, view: View, place: Place) -> bool:
+    """Whether a row ends here: what holds everywhere stays while another project is kept."""
+    if row.kind is Kind.MEMORY and row.agent == "claude":
+        return True  # it would be written without being asked for
+    if row.project == "" and any(_is_kept_elsewhere(other, row, place) for other in view.rows):
+        return False
+    return any((other.path, other.project) == (row.path, row.project) for other in view.rows)
+
+
+def _is_kept_elsewhere(other: ExportRow, row: ExportRow, place: Place) -> bool:
+    """Whether the person asked for the same agent's own files in another project."""
+    return (
+        other.agent == row.agent
+        and other.kind is not Kind.TEAM
+        and other.wanted is Wanted.ASKED
+        and other.project not in ("", place.project)
+    )

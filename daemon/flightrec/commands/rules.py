@@ -3,23 +3,26 @@
 import argparse
 import contextlib
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from flightrec.briefing import Briefings
 from flightrec.client import request
 from flightrec.commands.terminal import clock, colour, iso, one_line, plural, print_items
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.export import why_not
-from flightrec.exporter import outside_of
+from flightrec.export_plan import outside_of
+from flightrec.guard_rows import guarded_projects
 from flightrec.paths import find_paths
 from flightrec.places import find_place
 from flightrec.rule_text import failing_command, where_it_fails, where_it_works, working_command
 from flightrec.rulebook import Rulebook
-from flightrec.rules import Rule, Scope, Status
+from flightrec.rules import Guard, Rule, Scope, Status
 from flightrec.store import Store
+from flightrec.told import why_no_gate
 
-HELP = "list, show, approve, reject, retire, share or edit rules"
+HELP = "list, show, approve, reject, retire, share, edit or guard by rules"
 
 EXAMPLES = (
     ("flightrec rules", "all rules that are not archived"),
@@ -29,6 +32,9 @@ EXAMPLES = (
     ("flightrec rules reject ERR-20261130-001", "it is wrong: archive it for good"),
     ("flightrec rules retire ERR-20261130-001", "it was right once and is no longer needed"),
     ("flightrec rules edit ERR-20261130-001 'git switch main'", "another remedy"),
+    ("flightrec rules guard ERR-20261130-001 deny", "let it stop an agent's command"),
+    ("flightrec rules guard --project ask", "let all proved rules ask, in this project"),
+    ("flightrec rules briefing", "what agents are told here when a session begins"),
 )
 
 SHOWN = (Status.CANDIDATE, Status.ACTIVE, Status.PROMOTED, Status.SHARED)
@@ -41,6 +47,13 @@ DECISIONS = {
     "retire": "say that a rule is no longer needed",
     "share": "let a rule into your own files of all projects, once it is promoted",
 }
+
+GUARD_USAGE = (
+    "say: flightrec rules guard RULE ask|deny|rewrite|off|default,"
+    " or: flightrec rules guard --project [DIR] ask|deny|rewrite|off"
+)
+DEFAULT = "default"
+"""The word for a rule that does as its project says."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,6 +76,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     editing.set_defaults(act=_edit)
     editing.add_argument("rule", help="its id")
     editing.add_argument("working", help="the command that works, as you would type it")
+    _add_guarding(acts.add_parser("guard", help="let rules stop or rewrite an agent's commands"))
+    briefing = acts.add_parser("briefing", help="what agents are told when a session begins")
+    briefing.set_defaults(act=_brief)
+    briefing.add_argument("folder", nargs="?", default=".", help="anywhere in the project")
+
+
+def _add_guarding(guarding: argparse.ArgumentParser) -> None:
+    guarding.set_defaults(act=_guard)
+    guarding.description = (
+        "Before an agent's command runs that a rule is about: ask the person, deny it with the"
+        " remedy as the reason, or rewrite it. Only promoted rules do so that were confirmed three"
+        " times and never contradicted. Without arguments: what is guarded."
+    )
+    guarding.add_argument("--project", action="store_true", help="all rules, in one project")
+    guarding.add_argument(
+        "what",
+        nargs="*",
+        metavar="[RULE|DIR] MODE",
+        help="a rule's id (or a folder) and ask, deny, rewrite, off, or default for a rule that"
+        " does as its project says",
+    )
+    guarding.add_argument("--json", action="store_true", help="as JSON")
 
 
 def _add_listing(parser: argparse.ArgumentParser) -> None:
@@ -168,6 +203,8 @@ def describe(rule: Rule) -> dict[str, Any]:
         "used": rule.used,
         "failures": rule.failures,
         "held_back": rule.held_back,
+        "guard": rule.guard.value,
+        "not_guarding": why_no_gate(rule),
         "not_exported": _why_not(rule),
         "created": iso(rule.created_us),
         "last": iso(rule.last_us),
@@ -186,16 +223,17 @@ def _why_not(rule: Rule) -> str:
 def _show(arguments: argparse.Namespace) -> int:
     with open_rulebook() as rulebook:
         rule = find_rule(rulebook, arguments.rule)
+        guarded = guarded_projects(rulebook.connection)
     if arguments.json:
-        print_items([describe(rule)])
+        print_items([describe(rule)], guarded_projects=guarded)
         return ExitCode.OK
     print(show_line(rule))
-    for name, value in _details(rule):
+    for name, value in _details(rule, guarded):
         print(f"  {name:12} {value}")
     return ExitCode.OK
 
 
-def _details(rule: Rule) -> Iterator[tuple[str, str]]:
+def _details(rule: Rule, guarded: Mapping[str, Guard]) -> Iterator[tuple[str, str]]:
     yield (
         "evidence",
         (
@@ -204,6 +242,7 @@ def _details(rule: Rule) -> Iterator[tuple[str, str]]:
         ),
     )
     yield "hinted", _where_hinted(rule)
+    yield "guards", _how_it_guards(rule, guarded)
     yield "exported", _where_exported(rule)
     yield "seen in", ", ".join(one_line(project, 100) for project in rule.seen_in) or "-"
     said = f", {rule.verdict.value} by you" if rule.verdict.value else ""
@@ -238,6 +277,71 @@ def _where_exported(rule: Rule) -> str:
     if rule.status in (Status.PROMOTED, Status.SHARED):
         return "to memory files of the projects that it was seen in"
     return "not before it is promoted (R ≥ 2 or C ≥ 3)"
+
+
+def _how_it_guards(rule: Rule, guarded: Mapping[str, Guard]) -> str:
+    """Return what the rule may do to an agent's commands, and why not yet."""
+    homes = (rule.project,) if rule.scope is Scope.PROJECT else tuple(guarded)
+    there = sorted({guarded[home].value for home in homes if home in guarded})
+    if rule.guard is Guard.OFF or not (rule.guard or there):
+        return "no" if rule.guard is Guard.UNSET else "no: switched off"
+    said = rule.guard.value or f"{' or '.join(there)}, in guarded projects"
+    reason = why_no_gate(rule)
+    return f"{said}; not now: {one_line(reason, 100)}" if reason else said
+
+
+def _guard(arguments: argparse.Namespace) -> int:
+    if arguments.what:
+        about, mode = _read_guard(arguments)
+        if arguments.project:
+            folder = str(Path(about or ".").resolve())
+            request(find_paths(), "project_guard", cwd=folder, mode=mode)
+        else:
+            with open_rulebook() as rulebook:
+                rule = find_rule(rulebook, about).id
+            request(find_paths(), "rule_guard", rule=rule, mode=mode)
+    _print_guards(as_json=arguments.json)
+    return ExitCode.OK
+
+
+def _read_guard(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Return the rule or folder (empty for this one) and the mode. Raises FlightrecError."""
+    *about, word = arguments.what
+    modes = {mode.value: mode.value for mode in Guard if mode}
+    if not arguments.project:
+        modes[DEFAULT] = Guard.UNSET.value
+    if word not in modes or len(about) not in ((0, 1) if arguments.project else (1,)):
+        raise FlightrecError(GUARD_USAGE, ExitCode.USAGE)
+    if arguments.project and about and not Path(about[0]).is_dir():
+        raise FlightrecError(f"no folder {one_line(about[0], 100)}")
+    return (about[0] if about else ""), modes[word]
+
+
+def _print_guards(*, as_json: bool) -> None:
+    with open_rulebook() as rulebook:
+        guarded = guarded_projects(rulebook.connection)
+        rules = [rule for rule in rulebook.rules() if rule.guard]
+    if as_json:
+        print_items([describe(rule) for rule in rules], guarded_projects=guarded)
+        return
+    for project, mode in guarded.items():
+        print(f"{mode:8} all proved rules in {one_line(project, 200)}")
+    for rule in rules:
+        print(f"{rule.guard:8} {rule.id}  {show_pair(rule)}")
+        if rule.guard is not Guard.OFF and (reason := why_no_gate(rule)):
+            print(f"{'':8} not now: {one_line(reason, 100)}")
+    if not guarded and not rules:
+        print("Nothing is guarded.")
+
+
+def _brief(arguments: argparse.Namespace) -> int:
+    place = find_place(str(Path(arguments.folder).resolve()))
+    briefings = Briefings()
+    with open_rulebook() as rulebook:
+        briefings.update(rulebook.hint_rules())
+    text = briefings.brief(place.project) if place.mine else ""
+    print(text or "Nothing: no rule is promoted here.")
+    return ExitCode.OK
 
 
 def _decide(arguments: argparse.Namespace) -> int:

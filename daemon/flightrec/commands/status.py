@@ -10,6 +10,8 @@ from flightrec.client import request
 from flightrec.commands.terminal import clock, colour, duration, one_line, print_items
 from flightrec.config import Level, load_settings
 from flightrec.errors import ExitCode, FlightrecError, NoDaemonError
+from flightrec.export_rows import ExportRow, Wanted, read_rows
+from flightrec.guard_rows import guarded_projects, guarded_rules
 from flightrec.missed import HELPER_TROUBLES, read_helper_counters
 from flightrec.ownership import owner_pid
 from flightrec.paths import Paths, find_paths
@@ -88,13 +90,31 @@ def _count(paths: Paths) -> dict[str, Any]:
     try:
         with contextlib.closing(Store.open_read_only(paths.database)) as store:
             counts = store.counts()
+            guard = {
+                "projects": guarded_projects(store.connection),
+                "rules": guarded_rules(store.connection),
+            }
+            exports = [describe_export(row) for row in read_rows(store.connection)]
     except FlightrecError as error:
         return {"database_error": str(error)}
     return {
+        "exports": exports,
         "runs": counts.runs,
         "sessions": counts.sessions,
         "failures": counts.failures,
         "rules": counts.rules,
+        "guard": guard,
+    }
+
+
+def describe_export(row: ExportRow) -> dict[str, Any]:
+    """Return what is wanted of one memory file, for a program."""
+    return {
+        "path": str(row.path),
+        "project": row.project,
+        "agent": row.agent,
+        "kind": row.kind.value,
+        "wanted": row.wanted.value,
     }
 
 
@@ -112,12 +132,14 @@ def describe(found: dict[str, Any]) -> Iterator[Line]:
     for note in daemon.get("notes", ()):
         yield "note", note, "yellow"
     yield _describe_store(found)
+    yield from _describe_guard(found.get("guard"))
     if daemon:
         running = _amount(daemon["running"], "command")
         yield "now", f"{running} running, {_amount(daemon['connections'], 'helper')} connected", ""
     yield from _describe_missed(found, daemon)
     for path in found["set_aside"]:
         yield "set aside", path, "yellow"
+    yield from _describe_exports(found.get("exports", []))
     yield "database", f"{found['database']} ({found['database_bytes'] / 1_000_000:.1f} MB)", ""
     yield "socket", found["socket"], ""
 
@@ -149,6 +171,26 @@ def _describe_store(found: dict[str, Any]) -> Line:
     rules = ", ".join(f"{n} {status}" for status, n in sorted(found["rules"].items()))
     amounts = [_amount(found[f"{noun}s"], noun) for noun in ("run", "session", "failure")]
     return "holds", f"{', '.join(amounts)}; rules: {rules or 'none'}", ""
+
+
+def _describe_exports(exports: list[dict[str, Any]]) -> Iterator[Line]:
+    """Return a line for each memory file that is written to, and each that is not to be."""
+    for path in dict.fromkeys(export["path"] for export in exports):
+        rows = [export for export in exports if export["path"] == path]
+        agent = rows[0]["agent"] or "you"
+        if all(row["wanted"] == Wanted.STOPPED for row in rows):
+            yield "memory", f"{path} (left alone, as you said)", ""
+        else:
+            yield "memory", f"{path} (kept up to date for {agent})", ""
+
+
+def _describe_guard(guard: dict[str, Any] | None) -> Iterator[Line]:
+    """Return what may stop an agent's commands, where the person wanted that."""
+    if guard is None or not (guard["projects"] or guard["rules"]):
+        return
+    parts = [f"{mode} in {project}" for project, mode in guard["projects"].items()]
+    parts += [f"{mode} by {_amount(n, 'rule')}" for mode, n in guard["rules"].items()]
+    yield "guard", "; ".join(parts), ""
 
 
 def _amount(number: int, noun: str) -> str:

@@ -19,7 +19,7 @@ from flightrec.installation import (
     remove_files,
     remove_line,
 )
-from flightrec.memory_file import Location, read_file, update_file
+from flightrec.memory_file import Edit, Location, read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_paths
 from flightrec.store import Store
 
@@ -64,11 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _describe(
-    lines: list[tuple[Path, str]], blocks: list[Location], paths: Paths, *, purge: bool
+    lines: list[tuple[Path, str]], blocks: list["Block"], paths: Paths, *, purge: bool
 ) -> Iterator[str]:
     for path, count in Counter(path for path, _ in lines).items():
         yield f"{'a line' if count == 1 else f'{count} lines'} in {path}"
-    yield from (f"flightrec's block in {block.path}" for block in blocks)
+    yield from (f"flightrec's block in {location.path}" for location, _ in blocks)
     if read_manifest(paths.home).files:
         yield f"the copied files in {data_folder(paths.home)}"
     if purge and paths.state.exists():
@@ -77,17 +77,21 @@ def _describe(
         yield f"the settings in {paths.config.parent}"
 
 
-def _find_blocks(paths: Paths) -> Iterator[Location]:
+Block = tuple[Location, Edit]
+"""A file with a block of ours, and what takes it out again."""
+
+
+def _find_blocks(paths: Paths) -> Iterator[Block]:
     """Yield the memory files that a block was written to and still holds one."""
-    from flightrec.exporter import boundary_of, read_rows  # noqa: PLC0415 - slow to import
+    from flightrec.export_plan import View, file_of  # noqa: PLC0415 - slow to import
 
     with contextlib.closing(Store.open_read_only(paths.database)) as store:
-        rows = read_rows(store.connection)
-    for row in rows:
-        location = Location(row.path, boundary_of(row.path, paths.home))
+        view = View.read(store.connection)
+    for row in {row.path: row for row in view.rows}.values():
+        file = file_of(row, view.without_rows(view.rows))
         with contextlib.suppress(FlightrecError):
-            if b"<!-- flightrec:begin" in (read_file(location) or b""):
-                yield location
+            if b"<!-- flightrec:begin" in (read_file(file.location) or b""):
+                yield file.location, file.edit
 
 
 def _remove_lines(lines: list[tuple[Path, str]], paths: Paths) -> Iterator[str]:
@@ -98,12 +102,10 @@ def _remove_lines(lines: list[tuple[Path, str]], paths: Paths) -> Iterator[str]:
             yield str(error)
 
 
-def _remove_blocks(blocks: list[Location], paths: Paths) -> Iterator[str]:
-    from flightrec.export import Form, edit_document  # noqa: PLC0415 - slow to import
-
-    for block in blocks:
+def _remove_blocks(blocks: list[Block], paths: Paths) -> Iterator[str]:
+    for location, edit in blocks:
         try:
-            update_file(block, lambda document: edit_document(document, (), Form()), paths)
+            update_file(location, edit, paths)
         except FlightrecError as error:
             yield str(error)
 

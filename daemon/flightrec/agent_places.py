@@ -1,0 +1,110 @@
+"""Where a row of ``agent_files`` lies for somebody: in this checkout, home and environment."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from flightrec.agent_files import Folder, Kind, MemoryTarget
+from flightrec.errors import FlightrecError
+from flightrec.memory_file import Location
+from flightrec.places import Place
+
+
+def locate(
+    target: MemoryTarget, place: Place, home: Path, environment: Mapping[str, str]
+) -> Location:
+    """Return where this file is for somebody at ``place``. Raises FlightrecError for nowhere."""
+    if target.folder is None:
+        root = Path(place.worktree)
+        if not is_project(place, home):
+            raise FlightrecError(f"{target.agent}: this is no project (a home or /); go into one")
+        return Location(root / target.file, root)
+    folder = agent_folder(target.folder, home, environment)
+    boundary = home if folder.is_relative_to(home) else folder
+    return Location(folder / _name(target, folder, place), boundary)
+
+
+def is_project(place: Place, home: Path) -> bool:
+    """Whether a file at the root of this place is read in one project, not in all below a home."""
+    root = Path(place.worktree)
+    return root != root.parent and not Path(os.path.realpath(home)).is_relative_to(root)
+
+
+def agent_folder(folder: Folder, home: Path, environment: Mapping[str, str]) -> Path:
+    """Return where an agent's folder is; a variable that is no absolute path moves nothing."""
+    moved = environment.get(folder.variable, "") if folder.variable else ""
+    return Path(moved) / folder.below if moved.startswith("/") else home / folder.path
+
+
+def _name(target: MemoryTarget, folder: Path, place: Place) -> str:
+    if target.kind is not Kind.MEMORY:
+        return target.file
+    if "{gemini}" not in target.file:
+        return target.file.format(claude=claude_slug(memory_root(place)))
+    name = gemini_name(folder, place.worktree)
+    if name is None:
+        raise FlightrecError(
+            f"{target.agent}: it was never used in this project, so there is no place for it yet;"
+            f" start {target.agent} here once, or see --team"
+        )
+    return target.file.format(gemini=name)
+
+
+# --- Claude Code: a memory belongs to the git root ---------------------------------------------
+
+
+def claude_slug(path: str) -> str:
+    """Return Claude Code's name for a folder: all but ASCII letters and digits become dashes."""
+    # It counts in UTF-16, where some characters are two units.
+    return "".join(
+        char if char.isascii() and char.isalnum() else "-" * (1 + (ord(char) > 0xFFFF))
+        for char in path
+    )
+
+
+def memory_root(place: Place) -> str:
+    """Return the folder that Claude Code's memory of this place is named after.
+
+    It belongs to the main checkout, in whichever worktree somebody is. Without one (a bare
+    repository with worktrees) it belongs to the git folder; a submodule is a checkout of its own.
+    """
+    project = Path(place.project)
+    if project.name == ".git":
+        return str(project.parent)
+    if place.project == place.worktree or _is_linked(Path(place.worktree)):
+        return place.project
+    return place.worktree
+
+
+def _is_linked(worktree: Path) -> bool:
+    """Whether this is one of several worktrees of a git folder elsewhere."""
+    try:
+        text = (worktree / ".git").read_text("utf-8", "surrogateescape")
+    except OSError:
+        return False
+    return (worktree / text.removeprefix("gitdir:").strip() / "commondir").exists()
+
+
+# --- Gemini CLI: a memory belongs to the folder in which it was started ------------------------
+
+
+class _Registry(msgspec.Struct):
+    """Gemini CLI's ``projects.json``: its names for folders."""
+
+    projects: dict[str, str]
+
+
+def gemini_name(folder: Path, worktree: str) -> str | None:
+    """Return Gemini CLI's name for a checkout; None where it has not given one.
+
+    Names are given at the first start, made distinct by a number: only the registry knows them.
+    """
+    try:
+        registry = msgspec.json.decode((folder / "projects.json").read_bytes(), type=_Registry)
+    except (OSError, msgspec.DecodeError):
+        return None
+    name = registry.projects.get(worktree, "")
+    plain = name.isascii() and name.replace("-", "").isalnum()
+    return name if plain else None
