@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from daemon_process import flightrec, stored_commands, wait_until
+from flightrec.agent_files import Kind
 from flightrec.client import request
 from flightrec.commands import doctor
 from flightrec.commands.doctor import State, examine, is_dynamic
 from flightrec.errors import FlightrecError
-from flightrec.agent_files import Kind
 from flightrec.export_rows import ExportRow, note
 from flightrec.installation import data_folder
 from flightrec.paths import HELPER_NAME, Paths, find_paths, find_resource, make_private_folder

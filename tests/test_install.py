@@ -14,10 +14,10 @@ import pytest
 
 from daemon_process import flightrec, is_alive, wait_until
 from flightrec import __version__
+from flightrec.agent_files import Kind
 from flightrec.client import request
 from flightrec.commands.init import shell_code
 from flightrec.errors import FlightrecError, NoDaemonError
-from flightrec.agent_files import Kind
 from flightrec.export_rows import ExportRow, note
 from flightrec.installation import data_folder, first_line, rc_line
 from flightrec.paths import Paths, find_paths, find_resource, make_private_folder
