@@ -1,5 +1,6 @@
 """Fixtures for all tests: a throw-away home, and a guard that keeps tests out of the real one."""
 
+import itertools
 import os
 import shutil
 import tempfile
@@ -8,6 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+RecordProperty = Callable[[str, object], None]
+"""The type of pytest's fixture of that name."""
 
 CLEAN_VARIABLES = ("PATH", "LANG", "LC_ALL", "TERM")
 
@@ -52,3 +56,16 @@ def wait_for() -> Callable[..., object]:
             time.sleep(0.01)
 
     return wait
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which agents were driven, with which version, and which were not and why."""
+    found: dict[str, list[str]] = {"driven": [], "not driven": []}
+    for report in itertools.chain(*terminalreporter.stats.values()):
+        if getattr(report, "when", "") == "call":
+            for name, text in report.user_properties:
+                found.get(name, []).append(text)
+    if found["driven"]:
+        terminalreporter.write_line("agents driven: " + ", ".join(sorted(found["driven"])))
+    for text in sorted(found["not driven"]):
+        terminalreporter.write_line(f"NOT DRIVEN: {text}")

@@ -1,24 +1,28 @@
-"""A scripted model behind the chat-completions protocol, for driving a real agent offline.
+"""A scripted model, for driving real agents offline: the interfaces that they speak, on loopback.
 
-A script is a list of turns: ``Run(command)`` has the model call the shell tool, ``Say(text)``
-ends its turn. The server keeps no state: each call's id carries the number of its turn, and the
-agent sends the whole conversation back, so the highest number in there says what comes next. It
-listens on the loopback interface only.
+A script is a list of turns: ``Run(command)`` has the model call the agent's own shell tool,
+``Say(text)`` ends its turn. A request without a shell tool is the agent's own (a title, a
+classification) and gets a short answer beside the script. The server keeps no state: each call's
+id carries the number of its turn, and the agent sends the whole conversation back, so the highest
+number in there says what comes next.
 """
 
 import contextlib
+import gzip
 import json
 import re
+import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Protocol
 
-SHELL_TOOLS = ("bash", "shell", "exec_command", "run_shell_command")
-COMMAND_PARAMETERS = ("command", "cmd")
+from agents import anthropic_messages, gemini_content, openai_chat, openai_responses
+from agents.shell_tools import arguments_for, find_shell_tool, smallest
+from agents.turns import Answer, Call, Event, Json, Reply, Tool, strings
 
-_CALL_ID = re.compile(r"call_turn_(\d+)")
+_TURN = re.compile(r"turn(\d+)x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,41 +39,130 @@ class Say:
     text: str
 
 
+Script = Sequence[Run | Say]
+
+
+class Interface(Protocol):
+    """What a module per interface knows of it."""
+
+    @property
+    def ENDINGS(self) -> tuple[str, ...]:  # noqa: N802 - a module's constant
+        """How the paths of its requests end."""
+
+    def tools(self, request: Json) -> list[Tool]:
+        """Return the tools that the agent offers."""
+
+    def history(self, request: Json) -> list[Json]:
+        """Return the conversation so far."""
+
+    def results(self, request: Json) -> Iterator[tuple[str, str]]:
+        """Yield the id of each call and the text of its result."""
+
+    def schema(self, request: Json) -> Json | None:
+        """Return the JSON schema that the answer has to follow, if one is given."""
+
+    def reply(self, request: Json, answer: Answer) -> Reply:
+        """Return the answer in the interface's form."""
+
+
+INTERFACES: tuple[Interface, ...] = (
+    anthropic_messages,
+    openai_responses,
+    openai_chat,
+    gemini_content,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an agent sent; ``interface`` is None where it is not about the model's answers."""
+
+    path: str
+    body: Json
+    interface: Interface | None = None
+    is_main: bool = False
+    """Whether it belongs to the script; others are the agent's own."""
+
+
 @dataclass
 class MockModel:
     """A server that plays a script; ``requests`` holds what the agent sent, oldest first."""
 
-    script: Sequence[Run | Say]
-    requests: list[dict[str, Any]] = field(default_factory=list)
+    script: Script
+    requests: list[Request] = field(default_factory=list)
     url: str = ""
 
     def tool_results(self) -> list[str]:
         """Return the text of each tool result that the model was given, in order."""
-        results: dict[str, str] = {}
-        for request in self.requests:
-            for message in request.get("messages", []):
-                if message.get("role") == "tool":
-                    results[message["tool_call_id"]] = _text(message.get("content"))
-        return list(results.values())
+        found: dict[str, str] = {}
+        for request in self._main():
+            if request.interface is not None:
+                for number, (call, text) in enumerate(request.interface.results(request.body)):
+                    found[call or str(number)] = text
+        return list(found.values())
 
-    def next_turn(self, request: dict[str, Any]) -> tuple[int, Run | Say]:
-        """Return the number of the turn that a request asks for, and the turn."""
-        done = _CALL_ID.findall(json.dumps(request.get("messages", [])))
-        number = max(map(int, done), default=-1) + 1
-        return number, self.script[number] if number < len(self.script) else Say("done")
+    def first_prompt(self) -> str:
+        """Return all text that the model was given before it said anything."""
+        return "\n".join(strings(next(self._main()).body))
+
+    def _main(self) -> Iterator[Request]:
+        return (request for request in self.requests if request.is_main)
+
+    def answer(self, path: str, body: Json) -> tuple[Request, Reply]:
+        """Return how to take a request, and the reply; an empty list where there is none."""
+        for interface in INTERFACES:
+            if path.endswith(interface.ENDINGS):
+                if "streamGenerateContent" in path:
+                    body["stream"] = True
+                answer, is_main = self._answer(interface, body)
+                request = Request(path, body, interface, is_main)
+                return request, interface.reply(body, answer)
+        return Request(path, body), _SIDE.get(path.rpartition("/")[2].rpartition(":")[2], [])
+
+    def _answer(self, interface: Interface, body: Json) -> tuple[Answer, bool]:
+        """Return what the model says, and whether that is a turn of the script."""
+        schema = interface.schema(body)
+        tool = find_shell_tool(interface.tools(body))
+        if schema is not None or tool is None:
+            return Answer("side", "done" if schema is None else json.dumps(smallest(schema))), False
+        number = _next_turn(interface.history(body))
+        turn = self.script[number] if number < len(self.script) else Say("done")
+        if isinstance(turn, Say):
+            return Answer(f"turn{number}x", turn.text), True
+        call = Call(f"call_turn{number}x", tool.name, arguments_for(tool, turn.command))
+        return Answer(f"turn{number}x", call=call), True
+
+
+_SIDE: dict[str, Reply] = {
+    "models": {"object": "list", "data": [{"id": "mock", "object": "model"}]},
+    "count_tokens": {"input_tokens": 10},
+    "countTokens": {"totalTokens": 10},
+}
+"""What else agents ask for: the last word of the path → the answer."""
+
+
+def _next_turn(history: Iterable[Json]) -> int:
+    """Return the number of the first turn that the conversation does not have yet."""
+    return max(map(int, _TURN.findall(json.dumps(list(history)))), default=-1) + 1
 
 
 @contextlib.contextmanager
-def mock_model(script: Sequence[Run | Say]) -> Iterator[MockModel]:
-    """A model that answers inside the block, at ``url``."""
+def mock_model(script: Script, listener: socket.socket | None = None) -> Iterator[MockModel]:
+    """A model that answers inside the block, at ``url``.
+
+    ``listener`` is a socket that listens already, perhaps in another network than ours.
+    """
     model = MockModel(script)
 
     class Handler(_Handler):
         served = model
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    model.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler, bind_and_activate=listener is None)
+    if listener is not None:
+        server.socket.close()
+        server.socket = listener.dup()
+    model.url = f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
         yield model
@@ -86,69 +179,50 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Stay silent."""
 
+    def do_GET(self) -> None:
+        self._serve({})
+
     def do_POST(self) -> None:
-        """Answer the next turn, as a stream of events."""
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if not self.path.endswith("/chat/completions"):
-            self.send_error(404)
-            return
+        self._serve(self._read_body())
+
+    def _read_body(self) -> Json:
+        if self.headers.get("Transfer-Encoding", "") == "chunked":
+            data = b"".join(self._chunks())
+        else:
+            data = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.headers.get("Content-Encoding") == "gzip":
+            data = gzip.decompress(data)
+        with contextlib.suppress(ValueError):
+            body = json.loads(data)
+            if isinstance(body, dict):
+                return body
+        return {}
+
+    def _chunks(self) -> Iterator[bytes]:
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            yield self.rfile.read(size)
+            self.rfile.readline()
+        self.rfile.readline()
+
+    def _serve(self, body: Json) -> None:
+        request, reply = self.served.answer(self.path.partition("?")[0], body)
         self.served.requests.append(request)
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Connection", "close")
+        if reply == []:
+            self._send(b"{}", "application/json", status=404)
+        elif isinstance(reply, list):
+            self._send(b"".join(map(_as_text, reply)), "text/event-stream")
+        else:
+            self._send(json.dumps(reply).encode(), "application/json")
+
+    def _send(self, data: bytes, kind: str, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        for event in _events(request, *self.served.next_turn(request)):
-            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
-        self.wfile.write(b"data: [DONE]\n\n")
-        self.close_connection = True
+        self.wfile.write(data)
 
 
-def _events(request: dict[str, Any], number: int, turn: Run | Say) -> Iterator[dict[str, Any]]:
-    """Yield the chunks of one answer."""
-    if isinstance(turn, Say):
-        yield _chunk(request, {"role": "assistant", "content": turn.text})
-        yield _chunk(request, {}, "stop")
-        return
-    call = {
-        "index": 0,
-        "id": f"call_turn_{number}",
-        "type": "function",
-        "function": {"name": _shell_tool(request), "arguments": _arguments(request, turn.command)},
-    }
-    yield _chunk(request, {"role": "assistant", "content": None, "tool_calls": [call]})
-    yield _chunk(request, {}, "tool_calls")
-
-
-def _chunk(
-    request: dict[str, Any], delta: dict[str, Any], finish: str | None = None
-) -> dict[str, Any]:
-    return {
-        "id": "chatcmpl-mock",
-        "object": "chat.completion.chunk",
-        "created": 0,
-        "model": request.get("model", "mock"),
-        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
-    }
-
-
-def _shell_tool(request: dict[str, Any]) -> str:
-    """Return the name of the agent's own shell tool."""
-    names = [tool["function"]["name"] for tool in request.get("tools", [])]
-    return next(name for name in names if name in SHELL_TOOLS)
-
-
-def _arguments(request: dict[str, Any], command: str) -> str:
-    name = _shell_tool(request)
-    (tool,) = (t["function"] for t in request["tools"] if t["function"]["name"] == name)
-    known = tool["parameters"]["properties"]
-    parameter = next(name for name in COMMAND_PARAMETERS if name in known)
-    return json.dumps({parameter: command})
-
-
-def _text(content: object) -> str:
-    """Return the text of a message's content, which is a string or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    return "".join(part.get("text", "") for part in parts)
+def _as_text(event: Event) -> bytes:
+    name, data = event
+    text = data if isinstance(data, str) else json.dumps(data)
+    return (f"event: {name}\n" * (name is not None) + f"data: {text}\n\n").encode()

@@ -1,0 +1,135 @@
+"""Runs a client in a throw-away home: as somebody who is not root, with no network but loopback."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from agents.clients import Client
+from agents.loopback import Loopback, loopback
+from agents.mock_model import MockModel, Script, mock_model
+from agents.node import NODE_FOLDER
+from daemon_process import USER, DaemonProcess, as_user, daemon_of_user, python_of_everybody
+
+LIMIT_S = 180
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a client works: the person's home and project, and the network."""
+
+    client: Client
+    program: Path
+    home: Path
+    project: Path
+    network: Loopback
+    command: Path
+
+    def run(
+        self, script: Script, *, recorded: bool
+    ) -> tuple[MockModel, subprocess.CompletedProcess[str]]:
+        """Have the client work through the script; return the model and the finished process."""
+        before = [str(self.command), "run", "--"] if recorded else []
+        with mock_model(script, self.network.listener) as model:
+            setup = self.client.setup(model.url)
+            for name, text in setup.files.items():
+                self.write(name, text)
+            done = subprocess.run(
+                [*before, str(self.program), *setup.words],
+                cwd=self.project,
+                env={**self.environment(), **setup.environment},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=LIMIT_S,
+                check=False,
+                preexec_fn=self.enter,
+            )
+        return model, done
+
+    def flightrec(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command line of ours as this person, in the project."""
+        return subprocess.run(
+            [str(self.command), *words],
+            cwd=self.project,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+            preexec_fn=self.enter,
+        )
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that everything here is started with."""
+        return {
+            "HOME": str(self.home),
+            "USER": "dev",
+            "PATH": f"{NODE_FOLDER}:/usr/local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "SHELL": "/bin/bash",
+            "DO_NOT_TRACK": "1",
+            "FLIGHTREC_PATIENCE_MS": "2000",  # a busy machine is no dead daemon
+            **self.network.environment,
+        }
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file in the home, as the person would."""
+        path = self.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        self.give()
+
+    def give(self) -> None:
+        """Let the person own all of the home."""
+        if is_root():
+            for path in (self.home, *self.home.rglob("*")):
+                os.chown(path, USER, USER, follow_symlinks=False)
+
+    def enter(self) -> None:
+        """In a child process: become the person, in the network."""
+        self.network.enter()
+        if is_root():
+            as_user(USER)()
+        os.umask(0o022)
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _command(home: Path) -> Path:
+    """Return a flightrec that the person can run."""
+    if not is_root():
+        return Path(sys.executable).parent / "flightrec"
+    python, environment = python_of_everybody()
+    command = home / "bin/flightrec"
+    command.parent.mkdir()
+    command.write_text(
+        f"#!{python}\nimport sys\nsys.path[:0] = {environment['PYTHONPATH'].split(':')}\n"
+        "from flightrec.main import main\nsys.exit(main())\n"
+    )
+    command.chmod(0o755)
+    return command
+
+
+@contextmanager
+def place_for(client: Client, program: Path, home: Path) -> Iterator[Place]:
+    """A home with a project in it."""
+    project = home / "project"
+    (project / "sub").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", project], check=True)
+    with loopback() as network:
+        place = Place(client, program, home, project, network, _command(home))
+        place.give()
+        yield place
+
+
+def daemon_for(place: Place) -> DaemonProcess:
+    """The person's daemon."""
+    return daemon_of_user(place.home) if is_root() else DaemonProcess(place.home)
