@@ -1,6 +1,7 @@
 #include "conversation.h"
 
 #include "clock.h"
+#include "marks.h"
 #include "process.h"
 
 #include <fcntl.h>
@@ -81,6 +82,7 @@ static enum wire_verdict announce(struct conversation *talk, bool asks)
         .wall_us = run->wall_us,
         .word_kind = run->word_kind,
         .tmux_pane = text_or_nothing(talk->tmux_pane),
+        .agent = bytes_of(marks_agent()),
     };
 
     link_connect(&talk->link, false);
@@ -96,7 +98,7 @@ static enum wire_verdict announce(struct conversation *talk, bool asks)
     talk->variables_sent = talk->link.generation;
     if (!starting.wants_reply)
         return VERDICT_NONE;
-    return link_wait(&talk->link, run->id, PHASE_START, talk->reply);
+    return link_wait(&talk->link, run->id, PHASE_START, clock_mono_us(), talk->reply);
 }
 
 /* A line of several commands may hide a failure behind the last one's success. */
@@ -131,6 +133,7 @@ static void show_hint(struct conversation *talk)
 static enum wire_verdict conclude(struct conversation *talk, struct wire_finished *finished)
 {
     struct run *run = &talk->run;
+    int64_t began_us = clock_mono_us();
     struct frame frame;
 
     memcpy(finished->run, run->id, WIRE_ID_SIZE);
@@ -147,7 +150,7 @@ static enum wire_verdict conclude(struct conversation *talk, struct wire_finishe
     link_post(&talk->link, run->id, talk->out, frame);
     if (!finished->wants_reply)
         return VERDICT_NONE;
-    return link_wait(&talk->link, run->id, PHASE_FINISH, talk->reply);
+    return link_wait(&talk->link, run->id, PHASE_FINISH, began_us, talk->reply);
 }
 
 /* ---- records ---- */

@@ -191,10 +191,8 @@ static bool is_reply_to(const struct wire_message *message, const uint8_t run[WI
 
 /* Return true with the reply, false where the connection is gone or the time is over. */
 static bool await(struct link *link, const uint8_t run[WIRE_ID_SIZE], enum wire_phase phase,
-                  struct wire_message *message)
+                  int64_t deadline_us, struct wire_message *message)
 {
-    int64_t deadline_us = clock_mono_us() + link->ask_limit_us;
-
     while (link->connection.fd >= 0) {
         struct pollfd ready = {link->connection.fd, POLLIN, 0};
         int found, count_ready = poll(&ready, 1, clock_poll_ms(deadline_us));
@@ -216,12 +214,12 @@ static bool await(struct link *link, const uint8_t run[WIRE_ID_SIZE], enum wire_
 }
 
 enum wire_verdict link_wait(struct link *link, const uint8_t run[WIRE_ID_SIZE],
-                            enum wire_phase phase, char text[WIRE_REPLY_MAX + 1])
+                            enum wire_phase phase, int64_t since_us, char text[WIRE_REPLY_MAX + 1])
 {
     struct wire_message message;
 
     text[0] = '\0';
-    if (!await(link, run, phase, &message))
+    if (!await(link, run, phase, since_us + link->ask_limit_us, &message))
         return VERDICT_NONE;
     if ((message.reply.verdict == VERDICT_HINT || message.reply.verdict == VERDICT_HOLD) &&
         message.reply.text.size > 0) {

@@ -50,10 +50,11 @@ bool link_may_ask(const struct link *);
 /* Keep a frame of `run` until it is committed, and send what can be sent. */
 void link_post(struct link *, const uint8_t run[WIRE_ID_SIZE], uint8_t *bytes, struct frame);
 
-/* Wait for the reply to a message that wanted one. Return its verdict; VERDICT_NONE also where none
- * came. `text` gets a copy of the reply's text, NUL-terminated. */
+/* Wait for the reply to a message that wanted one, for the shell that has waited since `since_us`. Return
+ * its verdict; VERDICT_NONE also where none came. `text` gets a copy of the reply's text,
+ * NUL-terminated. */
 enum wire_verdict link_wait(struct link *, const uint8_t run[WIRE_ID_SIZE], enum wire_phase,
-                            char text[WIRE_REPLY_MAX + 1]);
+                            int64_t since_us, char text[WIRE_REPLY_MAX + 1]);
 
 /* Drop what is kept of a run. */
 void link_forget(struct link *, const uint8_t run[WIRE_ID_SIZE]);

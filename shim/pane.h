@@ -13,19 +13,19 @@ enum { PANE_MAX = 64 * 1024 }; /* of a pane's text, the end */
 
 struct pane {
     char socket[WIRE_WORD_MAX], id[WIRE_WORD_MAX];
-    int64_t blocked_until_us; /* it did not answer in time */
-    char text[PANE_MAX];
+    const char *terminal;      /* the shell's: the pane must be on it */
+    int64_t blocked_until_us;  /* it did not answer, or not in time */
+    char text[PANE_MAX];       /* what tmux has said last, and of that: */
+    size_t size;               /* the pane's lines, and behind them */
+    int64_t key_s;             /* when the last key was pressed in its session, seconds since 1970 */
+    size_t columns;
+    bool is_full_screen;       /* some program's picture */
 };
 
-/* Return whether this process is in a pane whose text may be looked at. */
-bool pane_find(struct pane *);
+/* Return whether this process is in a pane whose text may be looked at. `terminal` must stay. */
+bool pane_find(struct pane *, const char *terminal);
 
-/* Ask for the text, and wait so long. Return its size, 0 for none. */
-size_t pane_capture(struct pane *, int64_t limit_us);
-
-/* What stands in such a text behind the line with which this command was typed. Its `data` is NULL where
- * that line is not there, or where the person talks with the command: what is typed then may be private,
- * and is no error text. */
-struct bytes pane_output(const char *text, size_t size, struct bytes command);
+/* Ask for the text, and wait so long. Return whether it is there. */
+bool pane_capture(struct pane *, int64_t limit_us);
 
 #endif

@@ -3,6 +3,7 @@
 #include "clock.h"
 #include "conversation.h"
 #include "pane.h"
+#include "pane_text.h"
 #include "process.h"
 #include "tail.h"
 
@@ -12,11 +13,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum {
     SHELL_CHECK_US = 5 * 1000 * 1000, /* where the system has no pidfd */
-    LATE_US = 5 * 1000, /* a look that took so long leaves no time to wait for a hint as well */
 };
 
 struct relay {
@@ -25,28 +26,39 @@ struct relay {
     int watch; /* readable when the shell has ended, or -1 */
 };
 
-/* After a failure the shell waits for us, and the pane ends in what the command wrote. */
+/* Whether the person has pressed keys since the command began: then the pane holds what was typed, to a
+ * shell below this one or for the next line, which is not the command's and may be private. */
+static bool is_typed_into(const struct relay *relay)
+{
+    int ahead = 0;
+
+    return relay->pane.key_s > relay->talk.run.wall_us / 1000000 ||
+           (ioctl(relay->talk.terminal.fd, FIONREAD, &ahead) == 0 && ahead > 0);
+}
+
+/* After a failure the shell waits for us, and the pane ends in what the command wrote. A question to the
+ * daemon has to do with the time that is left. */
 static void look(void *context, struct wire_finished *finished)
 {
     struct relay *relay = context;
+    struct pane *pane = &relay->pane;
     const struct run *run = &relay->talk.run;
-    int64_t began_us = clock_mono_us();
+    int64_t limit_us = relay->talk.link.ask_limit_us * 3 / 4, began_us = clock_mono_us();
     struct bytes output = {NULL, 0};
-    size_t size;
 
     if (finished->exit == 0 || run->total > run->size)
         return;
-    size = pane_capture(&relay->pane, relay->talk.link.ask_limit_us * 3 / 4);
-    if (size > 0)
-        output = pane_output(relay->pane.text, size, (struct bytes){run->text, run->size});
-    if (clock_mono_us() - began_us > LATE_US)
+    if (pane_capture(pane, limit_us) && !pane->is_full_screen && !is_typed_into(relay))
+        output = pane_text_output((struct bytes){pane->text, pane->size}, pane->columns,
+                                  (struct bytes){run->text, run->size});
+    if (clock_mono_us() - began_us >= limit_us)
         finished->wants_reply = false;
     if (output.data == NULL)
         return;
     finished->tail_source = TAIL_PANE;
     finished->tail_total = output.size;
-    size = output.size < TAIL_SIZE ? output.size : TAIL_SIZE;
-    finished->tail = (struct bytes){(const char *)output.data + output.size - size, size};
+    finished->tail.size = output.size < TAIL_SIZE ? output.size : TAIL_SIZE;
+    finished->tail.data = (const char *)output.data + output.size - finished->tail.size;
 }
 
 static bool is_shell_gone(const struct relay *relay)
@@ -134,7 +146,7 @@ int relay_main(int argc, char **argv)
     terminal_open(&relay.talk.terminal);
     if (conversation_open(&relay.talk) < 0)
         return 0;
-    if (pane_find(&relay.pane))
+    if (pane_find(&relay.pane, relay.talk.terminal.name))
         relay.talk.witness = (struct witness){.context = &relay, .look = look};
     relay.watch = process_watch(relay.talk.pid);
     ignore_signals();

@@ -176,7 +176,8 @@ static enum wire_verdict await_answer(void)
     if (report.way == WAY_FIFO)
         return sandbox_wait(&report.paths, report.starting.run, report.link.ask_limit_us,
                             report.reply);
-    verdict = link_wait(&report.link, report.starting.run, PHASE_START, report.reply);
+    verdict = link_wait(&report.link, report.starting.run, PHASE_START, clock_mono_us(),
+                        report.reply);
     if (report.link.breaker_until_us != breaker_us)
         breaker_open(report.paths.breaker);
     return verdict;

@@ -2,6 +2,7 @@
 
 #include "clock.h"
 #include "link.h"
+#include "marks.h"
 #include "terminal.h"
 
 #include <limits.h>
@@ -126,7 +127,7 @@ static void announce(struct link *link, const struct request *request, bool want
         .mono_us = clock_mono_us(),
         .wall_us = clock_wall_us(),
         .wants_reply = wants_reply,
-        .agent = request->agent,
+        .agent = request->agent.data == NULL ? bytes_of(marks_agent()) : request->agent,
         .tool_use_id = request->tool_use_id,
     };
 
@@ -214,7 +215,7 @@ int hint_main(int argc, char **argv)
     if (set_up(&link, &paths) < 0)
         return 0;
     announce(&link, &request, true);
-    if (link_wait(&link, request.run, PHASE_START, text) == VERDICT_HINT) {
+    if (link_wait(&link, request.run, PHASE_START, clock_mono_us(), text) == VERDICT_HINT) {
         size_t size = terminal_clean(text, out, sizeof out);
         printf("%.*s\n", (int)size, out);
         fflush(stdout);
