@@ -31,6 +31,14 @@ def guarded_projects(connection: sqlite3.Connection) -> dict[str, Guard]:
     return {project: Guard(mode) for project, mode in rows}
 
 
+def guarded_rules(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return how many rules the person lets ask, deny or rewrite."""
+    rows = connection.execute(
+        "SELECT guard, count(*) FROM rules WHERE guard NOT IN ('', 'off') GROUP BY 1 ORDER BY 1"
+    )
+    return dict(rows.fetchall())
+
+
 def guard_project(connection: sqlite3.Connection, project: str, mode: Guard, at_us: int) -> None:
     """Guard a project, or with OFF no more."""
     connection.execute("DELETE FROM guards WHERE project = CAST(? AS TEXT)", (to_bytes(project),))

@@ -175,6 +175,11 @@ class Rulebook:
 
     # -- reading --------------------------------------------------------------------------------
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection that was handed in."""
+        return self._connection
+
     def rule(self, rule_id: str) -> Rule | None:
         """Return the rule with this id."""
         return next(self._rules("WHERE id = ?", rule_id), None)

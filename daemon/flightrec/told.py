@@ -11,6 +11,7 @@ from pathlib import Path
 
 from flightrec.evidence import DAY_US, HALF_LIFE_DAYS
 from flightrec.export import EXPORTED, format_rule, why_not
+from flightrec.guard import CONFIRMED_MIN
 from flightrec.hints import Told
 from flightrec.programs import Where, where_is
 from flightrec.rules import Rule, Scope, Status
@@ -29,6 +30,19 @@ def why_not_told(rule: Rule) -> str:
     roots = tuple(map(_root_of, {rule.project, *rule.seen_in} - {""}))
     is_outside = functools.cache(lambda program: where_is(program, path, roots) is Where.OUTSIDE)
     return why_not(rule, is_outside)
+
+
+def why_no_gate(rule: Rule) -> str:
+    """Return why the rule may not gate whatever the person says; empty where it may."""
+    if rule.status not in EXPORTED:
+        return f"it is {rule.status.value}, not promoted"
+    if rule.d > rule.pardoned:
+        return "it was contradicted"
+    if rule.c < CONFIRMED_MIN:
+        return f"it was confirmed {rule.c} of {CONFIRMED_MIN} times"
+    if rule.remedy.shell_word:
+        return "its remedy is an alias or a function of one shell"
+    return why_not_told(rule)
 
 
 def _root_of(project: str) -> str:

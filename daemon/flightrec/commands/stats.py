@@ -9,6 +9,8 @@ from typing import Any
 from flightrec.commands.rules import show_line
 from flightrec.commands.terminal import colour, now_us, one_line, parse_since, plural, print_items
 from flightrec.errors import ExitCode
+from flightrec.guard_rows import gate_counts, prevented
+from flightrec.hints import LET
 from flightrec.paths import find_paths
 from flightrec.rulebook import Rulebook
 from flightrec.rules import Status
@@ -23,6 +25,8 @@ EXAMPLES = (
 )
 
 TOP = 5
+
+DID = {"ask": "asked", "deny": "denied", "rewrite": "rewrote", LET: "let pass"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def gather(connection: sqlite3.Connection, since_us: int) -> dict[str, Any]:
-    """Return all figures since a time. ``prevented`` are hints whose remedy was used and worked."""
+    """Return all figures since a time.
+
+    ``prevented`` are hints whose remedy was used and worked, and commands that a guard stopped.
+    """
     runs, sessions, projects = connection.execute(
         "SELECT count(*), count(DISTINCT session_id), count(DISTINCT project)"
         " FROM runs WHERE started_us >= ? AND (source != 4 OR parent IS NULL)",
@@ -59,7 +66,7 @@ def gather(connection: sqlite3.Connection, since_us: int) -> dict[str, Any]:
     hints = dict(
         connection.execute(
             "SELECT coalesce(outcome, 'open'), count(*) FROM hints WHERE at_us >= ?"
-            " GROUP BY 1 ORDER BY 1",
+            " AND gate = '' GROUP BY 1 ORDER BY 1",
             (since_us,),
         ).fetchall()
     )
@@ -71,7 +78,8 @@ def gather(connection: sqlite3.Connection, since_us: int) -> dict[str, Any]:
         "failures": _count_by(connection, "kind", since_us),
         "programs": _count_by(connection, "program", since_us),
         "hints": hints,
-        "prevented": hints.get("followed", 0),
+        "guard": gate_counts(connection, since_us),
+        "prevented": prevented(connection, since_us),
         "rules": dict(
             connection.execute("SELECT status, count(*) FROM rules GROUP BY 1 ORDER BY 1")
         ),
@@ -102,7 +110,10 @@ def describe(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if figures["programs"]:
         yield "programs", _top(figures["programs"]).removeprefix(": ")
     shown = sum(figures["hints"].values())
-    yield "hints", f"{shown} shown, {plural(figures['prevented'], 'failure')} prevented"
+    yield "hints", f"{shown} shown"
+    if figures["guard"]:
+        yield "guard", ", ".join(f"{DID[gate]} {count}" for gate, count in figures["guard"].items())
+    yield "prevented", plural(figures["prevented"], "failure")
     rules = ", ".join(f"{count} {status}" for status, count in figures["rules"].items())
     yield "rules", rules or "none"
 

@@ -12,6 +12,8 @@ from flightrec.commands.rules import describe, find_rule, show_line
 from flightrec.commands.terminal import clock, colour, iso, one_line, print_items
 from flightrec.errors import ExitCode
 from flightrec.evidence import Mark
+from flightrec.guard_rows import GateRow, gates_of
+from flightrec.hints import LET
 from flightrec.paths import find_paths
 from flightrec.rulebook import Rulebook, Witness
 from flightrec.store import Store
@@ -41,12 +43,19 @@ def run(arguments: argparse.Namespace) -> int:
         events = [
             (witness, find_mended(store.connection, witness)) for witness in rulebook.why(rule.id)
         ]
+        gates = gates_of(store.connection, rule.id)
     if arguments.json:
-        print_items([describe_witness(*event) for event in events], rule=describe(rule))
+        print_items(
+            [describe_witness(*event) for event in events],
+            rule=describe(rule),
+            gates=[describe_gate(gate) for gate in gates],
+        )
         return ExitCode.OK
     print(show_line(rule))
-    for event in events:
-        print(*show(*event), sep="\n")
+    shown = [(witness.at_us, show(witness, mended)) for witness, mended in events]
+    shown += [(gate.at_us, show_gate(gate)) for gate in gates]
+    for _, lines in sorted(shown, key=lambda event: event[0]):
+        print(*lines, sep="\n")
     return ExitCode.OK
 
 
@@ -87,6 +96,41 @@ def show(witness: Witness, mended: Mended | None) -> list[str]:
     if witness.error:
         lines.append(f"      {colour(one_line(witness.error, 200), 'dim')}")
     return lines
+
+
+DID = {
+    "ask": "the guard asked",
+    "deny": "the guard denied a command",
+    "rewrite": "the guard rewrote a command",
+    LET: "the guard let the same command pass",
+}
+
+CAME_OF_IT = {
+    "followed": "the remedy worked",
+    "failed": "the remedy failed",
+    "ignored": "something else was run",
+    "insisted": "the command was run all the same",
+    "passed": "the command passed",
+}
+
+
+def show_gate(gate: GateRow) -> list[str]:
+    """Return a guard's decision as lines for a person."""
+    came = f"; {CAME_OF_IT[gate.outcome]}" if gate.outcome else ""
+    line = f"{'guard':5} {clock(gate.at_us)}  {gate.session.hex()[:SESSION_DIGITS]}"
+    return [f"{line}  {DID[gate.gate]}{came}", f"      offered: {one_line(gate.remedy, 400)}"]
+
+
+def describe_gate(gate: GateRow) -> dict[str, Any]:
+    """Return a guard's decision for a program."""
+    return {
+        "gate": gate.gate,
+        "outcome": gate.outcome,
+        "at": iso(gate.at_us),
+        "at_us": gate.at_us,
+        "session": gate.session.hex(),
+        "remedy": gate.remedy,
+    }
 
 
 def _show_run(cwd: str, command: str, status: int | None) -> str:
