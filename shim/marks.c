@@ -39,6 +39,16 @@ static const char *value_of(const char *name)
     return value == NULL || value[0] == '\0' ? NULL : value;
 }
 
+const char *marks_agent(void)
+{
+    const char *name = value_of(AGENT_NAME);
+
+    for (size_t i = 0; i < sizeof MARKS / sizeof *MARKS && name == NULL; i++)
+        if (value_of(MARKS[i].variable) != NULL)
+            name = MARKS[i].agent;
+    return name != NULL && strlen(name) <= WIRE_WORD_MAX ? name : NULL;
+}
+
 /* The agent's own shells have the mark of its model's, but this. */
 static bool is_harness(void)
 {

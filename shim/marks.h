@@ -10,4 +10,7 @@
  * settings. Return -1 where no agent has left a mark. */
 int marks_adopt(void);
 
+/* Who runs us: by `flightrec run`, or else by a mark. NULL for a person; at most WIRE_WORD_MAX bytes. */
+const char *marks_agent(void);
+
 #endif
