@@ -80,9 +80,18 @@ class OpenRun:
 
 
 class Front:
-    """Everything that the daemon has in memory. ``pump`` is called when the backlog has grown."""
+    """Everything that the daemon has in memory. ``pump`` is called when the backlog has grown.
 
-    def __init__(self, pause: Pause, home: str, pump: Callable[[], None]) -> None:
+    ``find_agent`` names the agent above a process, by its pid; empty for none.
+    """
+
+    def __init__(
+        self,
+        pause: Pause,
+        home: str,
+        pump: Callable[[], None],
+        find_agent: Callable[[int], str] = lambda _pid: "",
+    ) -> None:
         self.backlog = Backlog()
         self.desk = HintDesk()
         self.missed: Counter[Missed] = Counter()
@@ -91,6 +100,7 @@ class Front:
         self.pause = pause
         self._home = home
         self._pump = pump
+        self._find_agent = find_agent
         self._sessions = Sessions()
         self._open: OrderedDict[bytes, OpenRun] = OrderedDict()
         self._bringers: dict[bytes, Peer] = {}
@@ -134,9 +144,11 @@ class Front:
         asked = asked_for(starting)
         fate = Fate.OWN if asked is None else self._decide(asked, session)
         starting = asked or starting
-        self._open_run(OpenRun(starting, peer, fate))
+        run = OpenRun(starting, peer, fate)
+        self._open_run(run)
         if fate is Fate.RECORD:
             self._answer_start(starting, session, peer)
+            self._note_agent(run, session)
             return
         verdict = Verdict.PRIVATE if fate is Fate.PRIVATE else Verdict.NONE
         self._reply(starting, peer, Phase.START, verdict)
@@ -162,6 +174,14 @@ class Front:
             if oldest.fate is Fate.RECORD:
                 self.missed[Missed.UNFINISHED] += 1
                 oldest.peer.send(encode(Committed([oldest.starting.run])))
+
+    def _note_agent(self, run: OpenRun, session: Session) -> None:
+        """Put down which agent it is, where only the processes above can tell: once a session."""
+        if run.starting.agent is None:
+            if session.agent is None:
+                session.agent = self._find_agent(run.starting.pid).encode()
+            if session.agent:
+                run.starting = msgspec.structs.replace(run.starting, agent=session.agent)
 
     def _answer_start(self, starting: CommandStarting, session: Session, peer: Peer) -> None:
         if not starting.wants_reply:

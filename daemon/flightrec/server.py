@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from flightrec import __version__, link
+from flightrec.ancestors import agent_above
 from flightrec.client_connection import ClientConnection
 from flightrec.config import Settings, load_settings
 from flightrec.errors import FlightrecError
@@ -52,7 +53,8 @@ class Daemon:
         self._adopted = adopted
         self._settings = Settings()
         self._config_seen: object = None
-        self._front = Front(Pause(paths.state / "paused"), str(paths.home), self._pump)
+        pause = Pause(paths.state / "paused")
+        self._front = Front(pause, str(paths.home), self._pump, agent_above)
         self._writer = WriterProcess(paths, self._front)
         self._fifo = EventsFifo(paths.events_fifo, self.receive, HintFile(paths.hint_file))
         self._server: asyncio.Server | None = None
@@ -89,6 +91,7 @@ class Daemon:
         self._fifo.open()
         ready()
         await self._writer.start()
+        await loop.run_in_executor(None, agent_above, os.getpid())  # loads what it needs
         gc.freeze()  # modules stay: to go through them took 3 ms now and then, while a shell waits
         watch = loop.create_task(self._look_after())
         await self._stop.wait()

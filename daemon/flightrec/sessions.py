@@ -17,7 +17,8 @@ BURST = 1000.0
 class Session:
     """The latest variables of one session's shell; None where it never sent them.
 
-    ``writer`` is the last writer process, counted from 1, that was told this PATH.
+    ``writer`` is the last writer process, counted from 1, that was told this PATH. ``agent`` is
+    the one that its shell runs below, empty for a person; None where nobody looked yet.
     """
 
     allowance: float
@@ -26,6 +27,7 @@ class Session:
     virtual_env: bytes | None = None
     conda_prefix: bytes | None = None
     writer: int = 0
+    agent: bytes | None = None
 
 
 class Sessions:

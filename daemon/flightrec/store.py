@@ -17,6 +17,7 @@ import msgspec
 
 from flightrec.database import HighWaterMark, Opened, open_database, open_memory, open_to_read
 from flightrec.ingest import CommandRun
+from flightrec.who import AGENT_OF_RUN
 from flightrec.wire import Source, TailSource
 
 RUN_COLUMNS = (
@@ -48,8 +49,8 @@ ON CONFLICT (session) DO UPDATE SET
 RETURNING id
 """
 
-_SELECT_RUNS = """
-SELECT runs.id, runs.run, sessions.session, runs.parent, runs.source, runs.shell, runs.agent,
+_SELECT_RUNS = f"""
+SELECT runs.id, runs.run, sessions.session, runs.parent, runs.source, runs.shell, {AGENT_OF_RUN},
   runs.tool_use_id, runs.depth, runs.project, runs.worktree, runs.cwd, runs.command,
   runs.truncated, runs.secret, runs.started_us, runs.exit, runs.signal, runs.pipestatus,
   runs.usec, runs.tail, runs.tail_source, runs.tail_total, runs.end_cwd,
@@ -57,7 +58,7 @@ SELECT runs.id, runs.run, sessions.session, runs.parent, runs.source, runs.shell
 FROM runs
 JOIN sessions ON sessions.id = runs.session_id
 LEFT JOIN failures ON failures.id = (SELECT min(id) FROM failures WHERE run_id = runs.id)
-"""
+"""  # noqa: S608 - SQL of our own
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +103,8 @@ class RunFilter:
     """Which runs are asked for; all conditions given must hold.
 
     ``before`` is a row id to continue from, ``failed`` asks for runs that failed as commands,
-    ``text`` is a part of the command. Without ``parts``, what tools did inside an agent's command
-    is left out.
+    ``text`` is a part of the command, an empty ``agent`` the person. Without ``parts``, what tools
+    did inside an agent's command is left out.
     """
 
     before: int | None = None
@@ -113,6 +114,7 @@ class RunFilter:
     failed: bool = False
     text: str | None = None
     parts: bool = True
+    agent: str | None = None
 
 
 ALL_RUNS = RunFilter()
@@ -290,6 +292,7 @@ class Store:
             ("runs.started_us >= ?", wanted.since_us),
             ("failures.kind IS NOT NULL AND ?", wanted.failed or None),
             ("instr(runs.command, CAST(? AS TEXT)) > 0", _optional(wanted.text)),
+            (f"coalesce({AGENT_OF_RUN}, '') = CAST(? AS TEXT)", _optional(wanted.agent)),
             ("(runs.source != ? OR runs.parent IS NULL)", None if wanted.parts else Source.SHIM),
         ]
         asked = [(clause, value) for clause, value in conditions if value is not None]

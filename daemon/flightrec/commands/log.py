@@ -23,6 +23,7 @@ from flightrec.paths import find_paths
 from flightrec.places import find_place
 from flightrec.rescan import Rescan
 from flightrec.store import RecordedRun, RunFilter, Store
+from flightrec.who import PERSON
 
 HELP = "recent commands, the newest last"
 
@@ -31,6 +32,7 @@ EXAMPLES = (
     ("flightrec log --failed -n 5", "what went wrong last"),
     ("flightrec log --here --since 2h", "in this project, during the last two hours"),
     ("flightrec log docker", "commands that hold this text"),
+    ("flightrec log --agent codex --failed", "what went wrong for Codex"),
     ("flightrec log --session 3f2a --json", "one session, for a program"),
 )
 
@@ -43,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("text", nargs="?", help="only commands that hold this text")
     parser.add_argument("-n", "--number", type=_count, default=30, help="how many (30)")
     parser.add_argument("--failed", action="store_true", help="only those that failed as commands")
+    parser.add_argument("--agent", metavar="NAME", help=f"only this agent's; {PERSON}: only yours")
     parser.add_argument("--session", metavar="ID", help="only this session: the first digits do")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--here", action="store_true", help="only in this project")
@@ -88,6 +91,7 @@ def _wanted(store: Store, arguments: argparse.Namespace) -> RunFilter:
         failed=arguments.failed,
         text=arguments.text,
         parts=arguments.parts,
+        agent="" if arguments.agent == PERSON else arguments.agent,
     )
 
 
@@ -107,6 +111,7 @@ def show(recorded: RecordedRun, home: Path) -> str:
     """Return a run as a line for a person."""
     outcome, look = _outcome(recorded)
     kind = f"  ({recorded.failure_kind})" if recorded.failure_kind else ""
+    who = colour(f"  by {one_line(recorded.agent, 40)}", "dim") if recorded.agent else ""
     return "  ".join(
         (
             colour(clock(recorded.started_us), "dim"),
@@ -114,7 +119,7 @@ def show(recorded: RecordedRun, home: Path) -> str:
             colour(f"{outcome:>4}", look) if look else f"{outcome:>4}",
             f"{duration(recorded.usec):>6}",
             one_line(short_path(recorded.cwd, home), 60),
-            one_line(recorded.command, 2000) + kind,
+            one_line(recorded.command, 2000) + kind + who,
         )
     )
 

@@ -3,7 +3,7 @@
 import argparse
 import contextlib
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from flightrec.rulebook import Rulebook
 from flightrec.rules import Guard, Rule, Scope, Status
 from flightrec.store import Store
 from flightrec.told import why_no_gate
+from flightrec.who import agents_by_rule, show_agent
 
 HELP = "list, show, approve, reject, retire, share, edit or guard by rules"
 
@@ -142,11 +143,12 @@ def _list(arguments: argparse.Namespace) -> int:
     with open_rulebook() as rulebook:
         wanted = (Status(arguments.status),) if arguments.status else SHOWN
         rules = rulebook.rules(*wanted)
+        agents = agents_by_rule(rulebook.connection)
     if arguments.here:
         project = find_place(str(Path.cwd())).project
         rules = [rule for rule in rules if project in rule.seen_in]
     if arguments.json:
-        print_items([describe(rule) for rule in rules])
+        print_items([{**describe(rule), "agents": agents.get(rule.id, [])} for rule in rules])
         return ExitCode.OK
     for rule in rules:
         print(show_line(rule))
@@ -224,16 +226,19 @@ def _show(arguments: argparse.Namespace) -> int:
     with open_rulebook() as rulebook:
         rule = find_rule(rulebook, arguments.rule)
         guarded = guarded_projects(rulebook.connection)
+        agents = agents_by_rule(rulebook.connection).get(rule.id, [])
     if arguments.json:
-        print_items([describe(rule)], guarded_projects=guarded)
+        print_items([{**describe(rule), "agents": agents}], guarded_projects=guarded)
         return ExitCode.OK
     print(show_line(rule))
-    for name, value in _details(rule, guarded):
+    for name, value in _details(rule, guarded, agents):
         print(f"  {name:12} {value}")
     return ExitCode.OK
 
 
-def _details(rule: Rule, guarded: Mapping[str, Guard]) -> Iterator[tuple[str, str]]:
+def _details(
+    rule: Rule, guarded: Mapping[str, Guard], agents: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     yield (
         "evidence",
         (
@@ -248,6 +253,7 @@ def _details(rule: Rule, guarded: Mapping[str, Guard]) -> Iterator[tuple[str, st
     said = f", {rule.verdict.value} by you" if rule.verdict.value else ""
     source = f" of {one_line(rule.source, 64)}" if rule.source else ""
     yield "origin", f"{rule.origin.value}{source}{said}"
+    yield "met by", ", ".join(one_line(show_agent(agent), 40) for agent in agents) or "nobody"
     for name, time_us in (
         ("first seen", rule.created_us),
         ("last seen", rule.last_us),

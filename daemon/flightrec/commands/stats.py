@@ -15,6 +15,7 @@ from flightrec.paths import find_paths
 from flightrec.rulebook import Rulebook
 from flightrec.rules import Status
 from flightrec.store import Store
+from flightrec.who import counts_by_agent, show_agent
 
 HELP = "figures: what was recorded, what fails, what hints were good for"
 
@@ -77,6 +78,7 @@ def gather(connection: sqlite3.Connection, since_us: int) -> dict[str, Any]:
         "projects": projects,
         "failures": _count_by(connection, "kind", since_us),
         "programs": _count_by(connection, "program", since_us),
+        "agents": counts_by_agent(connection, since_us),
         "hints": hints,
         "guard": gate_counts(connection, since_us),
         "prevented": prevented(connection, since_us),
@@ -107,6 +109,8 @@ def describe(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     failed = sum(figures["failures"].values())
     share = f" ({100 * failed / figures['runs']:.1f} %)" if figures["runs"] else ""
     yield "failed", f"{failed}{share}{_top(figures['failures'])}"
+    if any(figures["agents"]):
+        yield "run by", _by_agent(figures["agents"])
     if figures["programs"]:
         yield "programs", _top(figures["programs"]).removeprefix(": ")
     shown = sum(figures["hints"].values())
@@ -116,6 +120,14 @@ def describe(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "prevented", plural(figures["prevented"], "failure")
     rules = ", ".join(f"{count} {status}" for status, count in figures["rules"].items())
     yield "rules", rules or "none"
+
+
+def _by_agent(counts: dict[str, dict[str, int]]) -> str:
+    """Return who ran how much; they come largest first."""
+    return ", ".join(
+        f"{one_line(show_agent(agent), 40)} {n['runs']} ({n['failures']} failed)"
+        for agent, n in list(counts.items())[:TOP]
+    )
 
 
 def _top(counts: dict[str, int]) -> str:

@@ -17,6 +17,7 @@ from flightrec.hints import LET
 from flightrec.paths import find_paths
 from flightrec.rulebook import Rulebook, Witness
 from flightrec.store import Store
+from flightrec.who import agent_of_session
 
 HELP = "the recorded runs behind a rule"
 
@@ -40,19 +41,17 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.closing(Store.open_read_only(find_paths().database)) as store:
         rulebook = Rulebook(store.connection)
         rule = find_rule(rulebook, arguments.rule)
-        events = [
-            (witness, find_mended(store.connection, witness)) for witness in rulebook.why(rule.id)
-        ]
+        events = find_events(store.connection, rule.id)
         gates = gates_of(store.connection, rule.id)
     if arguments.json:
         print_items(
-            [describe_witness(*event) for event in events],
+            [describe_event(event) for event in events],
             rule=describe(rule),
             gates=[describe_gate(gate) for gate in gates],
         )
         return ExitCode.OK
     print(show_line(rule))
-    shown = [(witness.at_us, show(witness, mended)) for witness, mended in events]
+    shown = [(event.witness.at_us, show(event)) for event in events]
     shown += [(gate.at_us, show_gate(gate)) for gate in gates]
     for _, lines in sorted(shown, key=lambda event: event[0]):
         print(*lines, sep="\n")
@@ -67,6 +66,27 @@ class Mended:
     command: str
     cwd: str
     exit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event behind a rule: what was seen, what it mended, and whose doing it was."""
+
+    witness: Witness
+    mended: Mended | None
+    agent: str
+
+
+def find_events(connection: sqlite3.Connection, rule: str) -> list[Event]:
+    """Return the events behind a rule, oldest first."""
+    return [
+        Event(
+            witness,
+            find_mended(connection, witness),
+            agent_of_session(connection, witness.session),
+        )
+        for witness in Rulebook(connection).why(rule)
+    ]
 
 
 def find_mended(connection: sqlite3.Connection, witness: Witness) -> Mended | None:
@@ -84,11 +104,13 @@ def find_mended(connection: sqlite3.Connection, witness: Witness) -> Mended | No
     return None if row is None else Mended(*row)
 
 
-def show(witness: Witness, mended: Mended | None) -> list[str]:
+def show(event: Event) -> list[str]:
     """Return one event as lines for a person."""
+    witness, mended = event.witness, event.mended
     mark = colour(f"{witness.mark.value:5}", MARKS[witness.mark])
     session = witness.session.hex()[:SESSION_DIGITS] if witness.session else "-"
-    lines = [f"{mark} {clock(witness.at_us)}  {session:{SESSION_DIGITS}}  {witness.reason}"]
+    who = f"  by {one_line(event.agent, 40)}" if event.agent else ""
+    lines = [f"{mark} {clock(witness.at_us)}  {session:{SESSION_DIGITS}}  {witness.reason}{who}"]
     if mended is not None:
         lines.append(_show_run(mended.cwd, mended.command, mended.exit))
     if witness.command is not None:
@@ -139,9 +161,11 @@ def _show_run(cwd: str, command: str, status: int | None) -> str:
     return f"      {where} $ {one_line(command, 400)}   (exit {shown})"
 
 
-def describe_witness(witness: Witness, mended: Mended | None) -> dict[str, Any]:
+def describe_event(event: Event) -> dict[str, Any]:
     """Return one event for a program."""
+    witness, mended = event.witness, event.mended
     return {
+        "agent": event.agent or None,
         "mark": witness.mark.value,
         "reason": witness.reason,
         "at": iso(witness.at_us),
