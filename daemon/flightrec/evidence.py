@@ -190,13 +190,16 @@ def _was_not_needed(rule: Rule, last: LastOutcome, session: bytes) -> bool:
     return rule.kind == RecoveryKind.REPLACE or last.session == session
 
 
-def outcome_of_other(gate: str, sight: Sight | None) -> str | None:
+def outcome_of_other(gate: str, sight: Sight | None, *, mended: bool) -> str | None:
     """Return what becomes of a hint or a gate by a command that is not its remedy; None is nothing.
 
     ``gate`` is empty for a hint, which is ignored by whatever comes next. What a guard let through,
-    or the person allowed, speaks for itself; what it rewrote is still to come.
+    or the person allowed, speaks for itself; what it rewrote is still to come. ``mended``: what the
+    remedy wants to run first has run, so that a command that was denied may pass now.
     """
     trigger = sight.trigger if sight is not None else None
+    if gate == Guard.DENY and mended and trigger is Result.PASSED:
+        return "followed"
     if gate in (Guard.ASK, LET) and trigger is not None:
         return _LET_OUTCOMES[trigger]
     return None if gate in (Guard.REWRITE, LET) else "ignored"

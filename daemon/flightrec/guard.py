@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from flightrec.dangers import danger_of
-from flightrec.harmless import is_harmless, make_harmless
+from flightrec.dangers import danger_in, danger_of
+from flightrec.harmless import make_harmless
 from flightrec.hints import (
     COMMAND_MAX,
     LET,
@@ -26,6 +26,7 @@ from flightrec.hints import (
     HintIndex,
     HintRule,
     HintShown,
+    can_run,
     is_of_a_clone,
     say,
     says_the_same,
@@ -39,6 +40,7 @@ from flightrec.matching import (
     segment_values,
 )
 from flightrec.redact import PLACEHOLDER
+from flightrec.rule_text import working_text
 from flightrec.rules import Guard, Remedy
 from flightrec.shell_words import CommandLine, parse
 from flightrec.wire import Phase
@@ -202,7 +204,7 @@ def make_gate(
     """Return the gate of a rule that is due; None where there is nothing to say instead."""
     if _is_remedy(due, context):
         return None
-    remedy = say(due.rule.remedy, due.line, due.found, context)
+    remedy = _name_remedy(due, context)
     if remedy is None:
         return None
     rewritten = rewritten_line(due, context) if mode is Guard.REWRITE else None
@@ -210,6 +212,21 @@ def make_gate(
         mode, rewritten = Guard.DENY, None
     reason = make_harmless(_REASONS[mode].format(why=why, remedy=remedy))
     return Gate(mode, due.rule.id, reason, remedy, rewritten)
+
+
+def _name_remedy(due: Due, context: HintContext) -> str | None:
+    """Return the remedy as typed here; where that is too long to be said, in the rule's words.
+
+    Agents send whole programs in one line.
+    """
+    rule, line, found = due
+    said = say(rule.remedy, line, found, context)
+    if said is not None:
+        return said
+    new = rewrite(rule.remedy, line, found, Location(context.cwd, context.worktree))
+    if new is None or not can_run(rule.remedy, context) or danger_in(new.segment) is not None:
+        return None
+    return working_text(rule.trigger, rule.remedy)
 
 
 _REASONS = {
@@ -231,7 +248,7 @@ def rewritten_line(due: Due, context: HintContext) -> str | None:
     here = Location(context.cwd, context.worktree)
     for _ in range(SEGMENTS_MAX):
         new = rewrite(rule.remedy, line, found, here)
-        if new is None or new.line is None or not _is_whole(new.segment):
+        if new is None or new.line is None or PLACEHOLDER.search(new.segment):
             return None
         line = parse(new.line)
         again = find_trigger(rule.trigger, rule.remedy, line, here)
@@ -249,10 +266,6 @@ def _only_replaces(remedy: Remedy) -> bool:
         and remedy.directory is None
         and not fixed & _RAISE_RIGHTS
     )
-
-
-def _is_whole(text: str) -> bool:
-    return is_harmless(text) and not PLACEHOLDER.search(text)
 
 
 def _may_run(line: CommandLine) -> bool:

@@ -225,6 +225,12 @@ class HintIndex:
         segments = parse(context.command).segments[:SEGMENTS_MAX]
         return any(True for segment in segments for _ in self._under(segment, homes))
 
+    def same_run(self, session: bytes, known: bytes, run: bytes) -> None:
+        """Take what was shown for one run as shown for another: both are the same command."""
+        for shown in self._shown.get(session, {}).values():
+            if shown.run == known:
+                shown.run = run
+
     def forget_session(self, session: bytes) -> None:
         """Nothing more will come of this session."""
         self._shown.pop(session, None)
@@ -410,7 +416,7 @@ def _is_gone(rule: HintRule, line: CommandLine, found: Found, context: HintConte
     return context.path is not None and is_there(program, context.path, context.cwd)
 
 
-def _can_run(remedy: Remedy, context: HintContext) -> bool:
+def can_run(remedy: Remedy, context: HintContext) -> bool:
     """Whether this shell finds the programs that the remedy names, as far as one can tell."""
     if context.path is None or remedy.shell_word:
         return True
@@ -425,7 +431,7 @@ def _can_run(remedy: Remedy, context: HintContext) -> bool:
 def say(remedy: Remedy, line: CommandLine, found: Found, context: HintContext) -> str | None:
     """Return what to type: the whole line where that can be said, else the segment alone."""
     new = rewrite(remedy, line, found, Location(context.cwd, context.worktree))
-    if new is None or not _can_run(remedy, context):
+    if new is None or not can_run(remedy, context):
         return None
     if not _is_plain(new.segment) or danger_in(new.segment) is not None:
         return None
