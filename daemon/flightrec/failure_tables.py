@@ -77,6 +77,7 @@ SHELL_WORDINGS = (
     _row(K.COMMAND_NOT_FOUND, "", "failed to run command", r"failed to run command QUOTED: no such"),
     _row(K.COMMAND_NOT_FOUND, "", "no such file or directory", r"^(?:/usr/bin/)?env: QUOTED: no such file"),
     _row(K.COMMAND_NOT_FOUND, "", "no such file or directory", r"^(?:xargs|make|nice|time|strace|exec|watch): NAME: no such file"),
+    _row(K.COMMAND_NOT_FOUND, "", "failed to spawn", r"failed to spawn:? NAME$"),
     _row(K.COMMAND_NOT_FOUND, "", "executable file not found", r"exec: QUOTED: executable file not found"),
     _row(K.COMMAND_NOT_FOUND, "", "enoent", r"spawn NAME ENOENT"),
     _row(K.COMMAND_NOT_FOUND, "", "is not recognized as", r"QUOTED is not recognized as"),
@@ -251,6 +252,7 @@ _SUBCOMMANDS = (
 )  # fmt: skip
 
 _ARGUMENTS = (
+    _row(K.COMPILE_ERROR, "terraform", " line ", r"^\W*on \S{1,120}\.(?:tf|tfvars|hcl)(?:\.json)? line \d+"),
     _row(K.ARGUMENT_COUNT, "", "operand", r"(?:missing|extra|too many|too few)(?: \w+){0,2} operands?(?: after)?(?: ?QUOTED)?"),
     _row(K.ARGUMENT_COUNT, "", "missing", r"missing (?:required |mandatory |positional )*(?:\w+ )?(?:arguments?|parameters?|argument\(s\)|operand)(?: NAME)?"),
     _row(K.ARGUMENT_COUNT, "", "required", r"the following (?:required )?arguments? (?:are|were not) (?:required|provided)(?:: NAME)?"),
@@ -266,6 +268,7 @@ _ARGUMENTS = (
     _row(K.ARGUMENT_COUNT, "", "must", r"(?:you )?must (?:specify|provide|supply|give|pass) (?:exactly |at least )?(?:a|an|one|the|either)?"),
     _row(K.ARGUMENT_COUNT, "", "specify", r"(?:please specify|you need to specify|specify (?:the|a|an|at least|which)) .{0,80}"),
     _row(K.USAGE, "", "may not specify more than one"),
+    _row(K.USAGE, "", "conflicting", r"conflicting (?:matchers|options?|arguments?|flags?|output)\b"),
     _row(K.USAGE, "", "mutually exclusive", r"(?:OPTION.{0,80})?mutually exclusive"),
     _row(K.USAGE, "", "cannot be used", r"(?:OPTION.{0,40})?cannot be (?:used|combined) (?:together|with|at the same time)"),
     _row(K.USAGE, "", "not allowed with", r"argument (?:-\w/)?OPTION: not allowed with argument"),
@@ -466,6 +469,8 @@ _SERVICES = (
 _VARIABLES = (
     _row(K.MISSING_VARIABLE, "", "unbound variable", r"VARIABLE: unbound variable|(?P<name>\b[a-z_]\w*): unbound variable"),
     _row(K.MISSING_VARIABLE, "", "parameter", r"VARIABLE: parameter (?:not set|null or not set)"),
+    _row(K.MISSING_VARIABLE, "", ": line ", r"^\S{1,160}: line \d+: VARIABLE: "),
+    _row(K.MISSING_VARIABLE, "", ": ", r"^\S{1,160}: \d+: VARIABLE: "),
     _row(K.MISSING_VARIABLE, "terraform", "input variable", r"input variable QUOTED is not set"),
     _row(K.MISSING_VARIABLE, "", "keyerror", r"KeyError: VARIABLE$"),
     _row(K.MISSING_VARIABLE, "", "environment variable", r"[Ee]nvironment variables?:? VARIABLE"),

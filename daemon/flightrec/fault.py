@@ -25,6 +25,7 @@ _DOMAINS = {
     "make": re.compile(r"(?m)^make(?:\[\d+\])?: "),
     "pip": re.compile(r"(?m)^ERROR: |^error: "),
     "pip3": re.compile(r"(?m)^ERROR: |^error: "),
+    "pytest": re.compile(r"(?m)^ERROR: |^=+ .{0,60}\bin [\d.]+s"),
     "python": _PYTHON_ERROR,
     "python3": _PYTHON_ERROR,
     "apt": re.compile(r"(?m)^E: "),

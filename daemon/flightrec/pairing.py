@@ -10,13 +10,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 
-from flightrec.attempt import Attempt, prose
+from flightrec.attempt import Attempt, prose, stands_in
 from flightrec.change import Change, compare
 from flightrec.classify import Failure
 from flightrec.failure_kinds import K
 from flightrec.fault import start_of_last_list
 from flightrec.ingest import CommandRun
 from flightrec.invocation import Invocation, base_name, invocations
+from flightrec.likeness import is_typo
 from flightrec.redact import PLACEHOLDER
 from flightrec.remedies import (
     BY_KIND,
@@ -31,6 +32,7 @@ from flightrec.remedies import (
 from flightrec.remedy_tables import (
     DIRECTORY_KINDS,
     DIRECTORY_OPTIONS,
+    FILE_OPTIONS,
     MENDING_RUNS,
     PRIVILEGE_KINDS,
 )
@@ -43,7 +45,7 @@ from flightrec.session_history import (
     SessionHistory,
     directory_of,
 )
-from flightrec.shell_words import CommandLine
+from flightrec.shell_words import CommandLine, SimpleCommand
 
 __all__ = [
     "RUNS_KEPT",
@@ -143,7 +145,7 @@ class _Pairing:
             return None
         if self._gained_privilege(later):
             return self._make(index, RecoveryKind.PRIVILEGE)
-        if self._gained_variable(later):
+        if self._gained_variable(later) or self._corrected_variable(index):
             return self._make(index, RecoveryKind.ENVIRONMENT)
         if self.passed.directories[index] != self.where:
             return self._directory_mended(index)
@@ -184,6 +186,15 @@ class _Pairing:
     def _gained_variable(self, later: Invocation) -> bool:
         fresh = [name for name in later.variables if name not in self.failed.variables]
         return any(variable_mends(self.failure, name, self.output) > NONE for name in fresh)
+
+    def _corrected_variable(self, index: int) -> bool:
+        """Whether a variable's value that the error names was mistyped: ``GOOS=linx``."""
+        before = _assigned(self.failure.line.segments[self.failure.segment])
+        after = _assigned(self.passed.line.segments[index])
+        return any(
+            stands_in(value, self.output) and is_typo(value, after.get(name, ""))
+            for name, value in before.items()
+        )
 
     def _directory_mended(self, index: int) -> Recovery | None:
         return self._moved(index) if self._is_about_the_place() else None
@@ -330,7 +341,7 @@ class _Pairing:
             self._is_about_the_place()
             and self.failed.name == later.name
             and not change.removed
-            and any(w in DIRECTORY_OPTIONS or w.startswith("-chdir=") for w in change.added)
+            and any(map(_tells_where, change.added, (*change.added[1:], "")))
         )
 
     def _much_the_same(self, later: Invocation, change: Change) -> bool:
@@ -407,6 +418,19 @@ class _Pairing:
             if entry.failure is not None
             and invocations(entry.line)[entry.failure.segment].name in names
         )
+
+
+def _assigned(segment: SimpleCommand) -> dict[str, str]:
+    """Return the values of the variables that are set for this command alone."""
+    pairs = (word.text.partition("=") for word in segment.assignments)
+    return {name: value for name, _, value in pairs}
+
+
+def _tells_where(option: str, value: str) -> bool:
+    """Whether an option names a folder, or a file in one: ``make -f x.mk`` is about this one."""
+    if option in FILE_OPTIONS:
+        return "/" in value
+    return option in DIRECTORY_OPTIONS or option.startswith("-chdir=")
 
 
 def _path_from(directory: str, word: str) -> str:

@@ -7,6 +7,8 @@ from flightrec.change import Change
 from flightrec.failure_kinds import K
 from flightrec.invocation import INFORMATION_WORDS
 
+_SETTING = re.compile(r"[a-z]\w*(?:\.\w+)+=")
+
 
 def suggested(attempt: Attempt) -> bool:
     """Whether something was put in that the error proposes, and nothing of weight changed."""
@@ -39,12 +41,13 @@ def spelled_out(attempt: Attempt) -> bool:
 
 
 def _is_proposed_option(word: str, attempt: Attempt) -> bool:
-    if not word.startswith("-"):
+    """Whether an option, or a setting like ``core.x=y``, is what the error proposes."""
+    if not word.startswith("-") and not _SETTING.match(word):
         return False
     if stands_in(word, attempt.prose):
         return True
     # --allow-unrelated-histories after "unrelated histories": the option says what the error says
-    parts = [p for p in word.strip("-").split("-") if len(p) > 3]
+    parts = [p for p in re.split(r"[-.]", word.strip("-").partition("=")[0]) if len(p) > 3]
     lowered = attempt.prose.lower()
     return len(parts) > 1 and sum(p in lowered for p in parts) >= len(parts) - 1
 

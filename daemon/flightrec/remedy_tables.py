@@ -43,8 +43,7 @@ SAME_PURPOSE: tuple[frozenset[str], ...] = tuple(
         "rg grep ag ack egrep git-grep ripgrep",
         "fd fdfind find",
         "make gmake bmake ninja cmake",
-        "cc gcc clang tcc c99",
-        "c++ g++ clang++ CC",
+        "cc gcc clang tcc c99 c++ g++ clang++ CC",
         "sed gsed perl",
         "awk gawk mawk nawk",
         "tar gtar bsdtar",
@@ -490,8 +489,9 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
 
 DIRECTORY_OPTIONS = word_set(
     "-C --prefix --cwd --dir --directory --manifest-path --project-directory --chdir -chdir --root"
-    " --rootdir --work-tree --git-dir --project --source -S -f --file"
+    " --rootdir --work-tree --git-dir --project --source -S -w --workspace --filter"
 )
+FILE_OPTIONS = frozenset(("-f", "--file"))
 DIRECTORY_KINDS = frozenset(
     (K.MISSING_FILE, K.MISSING_MANIFEST, K.NOT_A_REPOSITORY, K.MISSING_MODULE, K.EMPTY_RESULT,
      K.UNKNOWN_SUBCOMMAND, K.NOT_A_DIRECTORY, K.NOT_INITIALISED,

@@ -22,6 +22,7 @@ from flightrec.likeness import is_like, is_path_typo, is_typo
 from flightrec.proposals import letters_added, suggested
 from flightrec.remedy_tables import (
     CHANGING_VERBS,
+    DIRECTORY_OPTIONS,
     INSTALLERS,
     MAKING_VERBS,
     OPTIONS_THAT_MEND,
@@ -43,6 +44,8 @@ def is_correction(attempt: Attempt) -> bool:
     """Whether the later command corrects the failed one, going by what the error says."""
     if attempt.failed.code != attempt.later.code:
         return False  # inline code is work: it was edited
+    if another_place(attempt):
+        return False
     if other_shell(attempt):
         return True
     return any(rule(attempt) for rule in RULES.get(attempt.failure.kind, DEFAULT_RULES))
@@ -57,7 +60,10 @@ def another_program(attempt: Attempt) -> bool:
     if missing not in (failed.program, failed.name):
         return False
     if attempt.same_name:  # npx tool, python -m tool, ~/bin/tool
-        return failed.program != later.program and (_alike(attempt) or later.words == failed.words)
+        asks = later.asks_information and not failed.asks_information
+        return failed.program != later.program and (_alike(attempt) or not asks)
+    if _squeezed(attempt.failed_text) == _squeezed(attempt.later_text):  # [-f x ], cd..
+        return True
     joined = _joined(failed.program, failed.words) == _joined(later.program, later.words)
     return joined or _other_name(missing, attempt)  # docker-compose up, docker compose up
 
@@ -73,6 +79,10 @@ def _other_name(missing: str, attempt: Attempt) -> bool:
     if same_purpose(missing, later.name) or same_purpose(missing, later.program):
         return _same_subject(attempt)
     return attempt.same_chain and bool(set(failed.operands) & {later.program, *later.words})
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 def _joined(program: str, words: tuple[str, ...]) -> str:
@@ -279,6 +289,7 @@ def operands_added(attempt: Attempt) -> bool:
 def variable_as_argument(attempt: Attempt) -> bool:
     """Whether the variable that is missing was given as an argument: ``make OUT=x``."""
     assigned = {w.partition("=")[0] for w in attempt.change.added if "=" in w}
+    assigned |= {name.removeprefix("-D") for name in assigned}
     return attempt.same_name and bool(assigned.intersection(attempt.failure.named))
 
 
@@ -304,6 +315,24 @@ def as_module(attempt: Attempt) -> bool:
         (module,),
         (module.replace(".", "/") + ".py",),
     )
+
+
+def another_place(attempt: Attempt) -> bool:
+    """Whether only where to do it became another place, which is no slip of the first one."""
+    change = attempt.change
+    if not attempt.same_tool or len(change.removed) != 1 or len(change.added) != 1:
+        return False
+    was, became = change.removed[0], change.added[0]
+    if not (_is_place(was, attempt.failed.words) and _is_place(became, attempt.later.words)):
+        return False
+    return not (is_path_typo(was, became) or f"/{was}/" in f"/{became}/")
+
+
+def _is_place(word: str, words: tuple[str, ...]) -> bool:
+    """Whether a word tells where, as ``sub`` in ``-C sub``."""
+    if word.startswith("-chdir="):
+        return True
+    return any(_value_of(option, words) == word for option in DIRECTORY_OPTIONS)
 
 
 def other_shell(attempt: Attempt) -> bool:
@@ -429,7 +458,7 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.COMMAND_NOT_FOUND: (another_program, tool_corrected, through_interpreter, suggested),
     K.NO_UPSTREAM: (option_added, operands_added, suggested, words_joined),
     K.MISSING_VARIABLE: (variable_as_argument, option_added, suggested),
-    K.MISSING_LIBRARY: (option_added, operands_added, suggested),
+    K.MISSING_LIBRARY: (option_added, operands_added, other_flavour, suggested),
     K.UNKNOWN_SUBCOMMAND: (
         word_corrected,
         suggested,
