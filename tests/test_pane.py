@@ -16,7 +16,7 @@ from daemon_process import DaemonProcess, wait_until
 from flightrec.wire import Source, TailSource
 from recording_server import RecordingServer, Run, recording_server
 from tmux_pane import READY, Pane, PaneMaker
-from typed_shell import BOTH, DEADLINES, Rc, stop
+from typed_shell import BOTH, DEADLINES, PROMPT, Rc, stop
 
 WaitFor = Callable[..., object]
 Told = Callable[[str], Run]
@@ -53,6 +53,21 @@ def told(server: RecordingServer, wait_for: WaitFor) -> Told:
         return run
 
     return wait
+
+
+class Typist:
+    """``type`` a line; get the run that it was."""
+
+    def __init__(self, pane: Pane, server: RecordingServer, wait_for: WaitFor) -> None:
+        self._pane = pane
+        self._server = server
+        self._wait_for = wait_for
+
+    def type(self, line: str) -> Run:
+        count = len(self._server.runs)
+        self._pane.type(line)
+        self._wait_for(lambda: len(self._server.finished) == count + 1, what=f"the end of {line}")
+        return self._server.runs[-1]
 
 
 def tail_of(run: Run) -> bytes | None:
@@ -105,7 +120,10 @@ LINES: dict[str, tuple[str, bytes | None]] = {
         r"printf '\033[?1049hpicture'; sleep 0.1; printf '\033[?1049l'; ls /nonexistent",
         NOT_THERE % b"/nonexistent",
     ),
-    "one that left its picture": (r"printf '\033[?1049hpicture\n'; false", None),
+    "the end of a word, in what it wrote": ("fails", b"one\nitfails\ntwo"),
+    "more than is read, before it": ("for i in $(seq 300); do printf '%0300d\\n' $i; done", None),
+    "and behind that": ("seq 100; false", b"\n".join(b"%d" % n for n in range(1, 101))),
+    "one that left its picture": ("picture", None),
     "a success": (r"printf '\033[?1049l'; ls /nonexistent; true", None),
     "a list": ("ls /one; ls /two", b"\n".join(NOT_THERE % name for name in (b"/one", b"/two"))),
     "what was typed, in what it wrote": (
@@ -115,12 +133,19 @@ LINES: dict[str, tuple[str, bytes | None]] = {
 }  # fmt: skip
 
 
+FUNCTIONS = """
+picture() { printf '\\033[?1049hpicture\\nof something\\n'; return 1; }
+fails() { echo one; echo itfails; echo two; return 1; }
+"""
+
+
 @both
-def test_each_failure_has_exactly_what_it_wrote(kind: str, start: PaneMaker, told: Told) -> None:
-    pane = start(kind)
+def test_each_failure_has_exactly_what_it_wrote(
+    kind: str, start: PaneMaker, server: RecordingServer, wait_for: WaitFor
+) -> None:
+    typist = Typist(start(kind, Rc(after=FUNCTIONS)), server, wait_for)
     for name, (line, expected) in LINES.items():
-        pane.type(line)
-        tail = tail_of(told(line.strip()))
+        tail = tail_of(typist.type(line))
         assert tail == (None if expected is None else expected[-8192:]), name
 
 
@@ -160,6 +185,15 @@ def test_the_prompt_may_look_as_it_likes(
     assert tail_of(told("ls /long")) == NOT_THERE % f"/{'long' * 40}".encode()
 
 
+@both
+def test_letters_are_what_they_were_whatever_language_the_shell_began_in(
+    kind: str, start: PaneMaker, told: Told
+) -> None:
+    pane = start(kind, Rc(before="LC_ALL=C", after="LC_ALL=C.UTF-8"))
+    pane.type("ls /né")
+    assert tail_of(told("ls /né")) == NOT_THERE % "/né".encode()
+
+
 SEVERAL = {
     "a loop": ("for i in 1 2", "do", "ls /none$i", "done"),
     "a continued line": ("ls /none1 \\", "  /none2"),
@@ -184,7 +218,9 @@ def test_a_command_may_be_typed_on_several_lines(kind: str, start: PaneMaker, to
 
 
 @both
-def test_the_line_may_come_from_history(kind: str, start: PaneMaker, told: Told) -> None:
+def test_the_line_may_come_from_history(
+    kind: str, start: PaneMaker, told: Told, server: RecordingServer, wait_for: WaitFor
+) -> None:
     pane = start(kind, Rc(before="setopt zle" if kind == "zsh" else ""))
     pane.type("ls /nonexistent")
     pane.press("\x1b[A")
@@ -195,8 +231,9 @@ def test_the_line_may_come_from_history(kind: str, start: PaneMaker, told: Told)
     pane.press("\r")
     pane.expect(READY)
     assert tail_of(told("LC_ALL=C")) == NOT_THERE % b"/nonexistent"
-    pane.type("!!")
-    assert tail_of(told("LC_ALL=C")) == NOT_THERE % b"/nonexistent"
+    again = Typist(pane, server, wait_for).type("!!")
+    assert again.command == "LC_ALL=C ls /nonexistent"
+    assert tail_of(again) == NOT_THERE % b"/nonexistent"
 
 
 # ---- what was typed is no output ----------------------------------------------------------------
@@ -219,12 +256,13 @@ def test_a_shell_below_is_no_error_text(
 
 
 @both
-@pytest.mark.parametrize("below", ["@@> ", "/ @@> ", "2 $ "])
+@pytest.mark.parametrize("below", ["@@> ", "/ @@> ", "2 $ ", "➜  "])
 def test_a_shell_below_that_a_program_types_to_is_known_by_its_prompt(
     below: str, kind: str, start: PaneMaker, told: Told
 ) -> None:
-    prompt = "PS1='1 $ '" if below == "2 $ " else ""
-    pane = start(kind, Rc(after=prompt), ready=r"(1 \$|@@>)\Z")
+    own = {"2 $ ": "1 $ ", "➜  ": "➜  "}.get(below, PROMPT)
+    ready = re.escape(own.rstrip()) + r"\Z"
+    pane = start(kind, Rc(after=f"PS1='{own}'"), ready=ready)
     pane.tmux("send-keys", "-t", "main", f"PS1='{below}' sh -i", "Enter")
     pane.expect(re.escape(below.rstrip()) + r"\Z")
     pane.tmux("send-keys", "-t", "main", "echo below; exit 3", "Enter")
@@ -279,13 +317,15 @@ def test_a_private_line_above_is_in_no_tail(
 
 
 @both
-def test_the_same_line_further_up_is_another_run(kind: str, start: PaneMaker, told: Told) -> None:
+def test_the_same_line_further_up_is_another_run(
+    kind: str, start: PaneMaker, server: RecordingServer, wait_for: WaitFor
+) -> None:
     """The second one cannot be found: it was cleared with the screen, but the first one was not."""
     pane = start(kind, Rc(after="wipe() { printf '\\033[A\\033[2K'; return 1; }"))
-    pane.type("wipe")
-    pane.type("echo other")
-    pane.type("wipe")
-    assert tail_of(told("wipe")) is None
+    typist = Typist(pane, server, wait_for)
+    assert tail_of(typist.type("wipe")) is None
+    typist.type("echo other")
+    assert tail_of(typist.type("wipe")) is None
 
 
 @both
@@ -426,12 +466,14 @@ def test_a_hint_after_the_failure_is_shown_as_ever(
 
 
 @both
-def test_a_session_passes_the_sanitizers(kind: str, start: PaneMaker, told: Told) -> None:
+def test_a_session_passes_the_sanitizers(
+    kind: str, start: PaneMaker, server: RecordingServer, wait_for: WaitFor
+) -> None:
     helper = helper_builds.sanitized_helper()
-    pane = start(kind, Rc(before=f"__flightrec_helper={helper}"))
+    rc = Rc(before=f"__flightrec_helper={helper}", after=FUNCTIONS)
+    typist = Typist(start(kind, rc), server, wait_for)
     for line, expected in LINES.values():
-        pane.type(line)
-        tail = tail_of(told(line.strip()))
+        tail = tail_of(typist.type(line))
         assert (tail is None) is (expected is None), line
 
 

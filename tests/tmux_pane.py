@@ -99,7 +99,7 @@ class Pane:
 
     def press_later(self, keys: str) -> None:
         """Press keys in another second than the ones before: tmux counts in seconds."""
-        before = int(self.format("#{session_activity}"))
+        before = int(time.time())
         self.wait(lambda: int(time.time()) > before, "the next second")
         self.press(keys)
 
