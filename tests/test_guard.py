@@ -394,7 +394,7 @@ class Guarded(Learner):
     @property
     def prevented(self) -> int:
         """Failures that did not happen since the rule was proved."""
-        return prevented(self.store.connection, self.proved_us)
+        return sum(prevented(self.store.connection, self.proved_us).values())
 
 
 @pytest.fixture

@@ -69,14 +69,18 @@ def gate_counts(connection: sqlite3.Connection, since_us: int) -> dict[str, int]
     return dict(rows.fetchall())
 
 
-def prevented(connection: sqlite3.Connection, since_us: int) -> int:
-    """Return how many failures did not happen: hints that were followed, and what guards stopped.
+def prevented(connection: sqlite3.Connection, since_us: int) -> dict[str, int]:
+    """Return how many failures did not happen to whom: the agent, empty for the person.
 
-    Not what a guard stopped in vain: the remedy failed, or the command was let through.
+    These are hints that were followed and commands that a guard stopped, but not those that it
+    stopped in vain: the remedy failed, or the agent insisted.
     """
-    (count,) = connection.execute(
-        "SELECT count(*) FROM hints WHERE at_us >= ? AND (outcome = 'followed' OR"
-        " (gate IN ('deny', 'rewrite') AND coalesce(outcome, '') NOT IN ('failed', 'insisted')))",
+    rows = connection.execute(
+        "SELECT coalesce(sessions.agent, ''), count(*) FROM hints"
+        " LEFT JOIN sessions ON sessions.session = hints.session"
+        " WHERE hints.at_us >= ? AND (outcome = 'followed' OR"
+        " (gate IN ('deny', 'rewrite') AND coalesce(outcome, '') NOT IN ('failed', 'insisted')))"
+        " GROUP BY 1 ORDER BY 2 DESC, 1",
         (since_us,),
-    ).fetchone()
-    return int(count)
+    )
+    return dict(rows.fetchall())

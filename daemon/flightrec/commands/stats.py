@@ -71,6 +71,8 @@ def gather(connection: sqlite3.Connection, since_us: int) -> dict[str, Any]:
             (since_us,),
         ).fetchall()
     )
+    less = prevented(connection, since_us)
+    agents = counts_by_agent(connection, since_us)
     return {
         "since_us": since_us,
         "runs": runs,
@@ -78,10 +80,10 @@ def gather(connection: sqlite3.Connection, since_us: int) -> dict[str, Any]:
         "projects": projects,
         "failures": _count_by(connection, "kind", since_us),
         "programs": _count_by(connection, "program", since_us),
-        "agents": counts_by_agent(connection, since_us),
+        "agents": {who: {**n, "prevented": less.get(who, 0)} for who, n in agents.items()},
         "hints": hints,
         "guard": gate_counts(connection, since_us),
-        "prevented": prevented(connection, since_us),
+        "prevented": sum(less.values()),
         "rules": dict(
             connection.execute("SELECT status, count(*) FROM rules GROUP BY 1 ORDER BY 1")
         ),
@@ -125,7 +127,8 @@ def describe(figures: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _by_agent(counts: dict[str, dict[str, int]]) -> str:
     """Return who ran how much; they come largest first."""
     return ", ".join(
-        f"{one_line(show_agent(agent), 40)} {n['runs']} ({n['failures']} failed)"
+        f"{one_line(show_agent(agent), 40)} {n['runs']} ({n['failures']} failed"
+        + (f", {n['prevented']} prevented)" if n["prevented"] else ")")
         for agent, n in list(counts.items())[:TOP]
     )
 
