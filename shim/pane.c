@@ -30,11 +30,10 @@ bool pane_find(struct pane *pane, const char *terminal)
     return true;
 }
 
-/* `-u`, because tmux would spoil what is not ASCII in a locale that is; `-J` puts a line together that
- * was too long for the pane. */
+/* `-J` puts a line together that was too long for the pane. */
 static pid_t start_tmux(const struct pane *pane, int out)
 {
-    const char *words[] = {"tmux", "-u", "-S", pane->socket, "capture-pane", "-p", "-J", "-S", "-1000",
+    const char *words[] = {"tmux", "-S", pane->socket, "capture-pane", "-p", "-J", "-S", "-1000",
                            "-t", pane->id, ";", "display-message", "-p", "-t", pane->id, STATE, NULL};
     pid_t pid = vfork();
 
