@@ -24,7 +24,7 @@ from flightrec.expected_status import (
 )
 from flightrec.failed_output import LINE_MAX, FailedOutput
 from flightrec.failure_kinds import UNTEACHABLE, FailureKind, K
-from flightrec.failure_tables import SHELL_WORDINGS, WORDINGS, Wording
+from flightrec.failure_tables import SHELL_WORDINGS, WORDINGS, Table
 from flightrec.fault import (
     TEST_WORDINGS,
     blame,
@@ -181,9 +181,9 @@ def _shell_said(
     return None
 
 
-_COMPILE_WORDINGS = tuple(row for row in WORDINGS if row.kind is K.COMPILE_ERROR)
+_COMPILE_WORDINGS = Table(row for row in WORDINGS if row.kind is K.COMPILE_ERROR)
 _MODULE_KINDS = frozenset((K.MISSING_MODULE, K.MISSING_LIBRARY, K.MISSING_MANIFEST))
-_MODULE_WORDINGS = tuple(
+_MODULE_WORDINGS = Table(
     row for row in WORDINGS if row.kind in _MODULE_KINDS or row.literal == "fatal error"
 )
 _SURE_KINDS = frozenset(
@@ -250,7 +250,7 @@ def _kind_without_words(run: CommandRun, part: Invocation) -> FailureKind:
     return kind or (K.USAGE if run.exit == USAGE else K.OTHER)
 
 
-def _readings(part: Invocation, output: FailedOutput) -> Iterator[Sequence[Wording]]:
+def _readings(part: Invocation, output: FailedOutput) -> Iterator[Table]:
     """Yield the tables in the order in which this program's output is to be read."""
     if is_test_run(part) and not _COLLECTION.search(output.text):
         yield TEST_WORDINGS
@@ -263,7 +263,7 @@ def _readings(part: Invocation, output: FailedOutput) -> Iterator[Sequence[Wordi
 
 
 _NOT_COMPILING = frozenset(("add", "install", "mod", "mod tidy", "get", "new", "init", "publish"))
-_BEFORE_COMPILING = tuple(
+_BEFORE_COMPILING = Table(
     row
     for row in WORDINGS
     if row.kind in (K.UNKNOWN_SUBCOMMAND, K.UNKNOWN_OPTION, K.MANAGED_ENVIRONMENT, K.LOCKFILE,

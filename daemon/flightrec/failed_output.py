@@ -1,9 +1,9 @@
 """What a failed run printed, made ready to be searched for known wordings."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from flightrec.failure_tables import Wording, keys_in
+from flightrec.failure_tables import Table, Wording, keys_in
 from flightrec.languages import to_english
 from flightrec.signature import plain
 
@@ -38,10 +38,10 @@ class FailedOutput:
         if len(self.lowered) != len(self.text):  # a letter whose lower case is longer (İ)
             self.text = self.lowered
 
-    def find(self, wordings: Sequence[Wording]) -> Iterator[tuple[Wording, tuple[str, ...], str]]:
+    def find(self, wordings: Table) -> Iterator[tuple[Wording, tuple[str, ...], str]]:
         """Yield each wording that fits, with the names in it and its line; the last line first."""
-        for wording in wordings:
-            if not self._may_hold(wording):
+        for wording in wordings.among(self._keys):
+            if not self._holds(wording.literal):
                 continue
             for line in self.lines_with(wording.literal):
                 match = wording.pattern.search(line)
@@ -53,12 +53,10 @@ class FailedOutput:
         """Whether a line begins with a program's name and a colon; ``label`` in lower case."""
         return self.lowered.startswith(f"{label}: ") or f"\n{label}: " in self.lowered
 
-    def _may_hold(self, wording: Wording) -> bool:
-        if wording.key and wording.key not in self._keys:
-            return False
-        held = self._held.get(wording.literal)
+    def _holds(self, literal: str) -> bool:
+        held = self._held.get(literal)
         if held is None:
-            held = self._held[wording.literal] = wording.literal in self.lowered
+            held = self._held[literal] = literal in self.lowered
         return held
 
     def lines_with(self, literal: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ The first row that fits wins: the particular ones stand before the general ones.
 # ruff: noqa: E501, RUF001 - one row a line: a table is read by its columns
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from flightrec.failure_kinds import FailureKind, K
@@ -27,6 +28,24 @@ class Wording(NamedTuple):
     literal: str
     pattern: re.Pattern[str]
     key: str
+
+
+class Table:
+    """Wordings in their order, and by key: a text has words for a few of them only."""
+
+    def __init__(self, rows: Iterable[Wording]) -> None:
+        self._rows = tuple(rows)
+        self._by_key: dict[str, list[int]] = {}
+        for index, row in enumerate(self._rows):
+            self._by_key.setdefault(row.key, []).append(index)
+
+    def __iter__(self) -> Iterator[Wording]:
+        return iter(self._rows)
+
+    def among(self, keys: frozenset[str]) -> Iterator[Wording]:
+        """Yield those that a text may hold in which words begin with these keys."""
+        hits = [self._by_key.get("", []), *(self._by_key[k] for k in keys & self._by_key.keys())]
+        return (self._rows[index] for index in sorted(index for found in hits for index in found))
 
 
 _KEY_LENGTH = 4
@@ -67,7 +86,7 @@ _SHELL = (
     r"^(?:-?(?:/\S{0,80}/)?\w{0,10}sh|\(eval\)|\S{1,120}?)(?::(?: line)? ?\d+|: [A-Za-z]+ \d+)?: "
 )
 
-SHELL_WORDINGS = (
+SHELL_WORDINGS = Table((
     _row(K.COMMAND_NOT_FOUND, "", "command not found: ", r"command not found: NAME$"),
     _row(K.COMMAND_NOT_FOUND, "", "command not found", r"(?:^|: )\s*'?(?P<name>[^\s:']{1,160})'?\s?: command not found"),
     _row(K.COMMAND_NOT_FOUND, "", ": not found", r"(?:sh|sh\.exe|\d|\.sh|bin/\w+): (?:\d+: )?(?P<name>[^\s:'\"]{1,160}): not found(?: \[|$)"),
@@ -104,7 +123,7 @@ SHELL_WORDINGS = (
     _row(K.SHELL_SYNTAX, "", "bad math expression", r"^(?:zsh|\(eval\))\S{0,12}: bad math expression"),
     _row(K.SHELL_SYNTAX, "", "not a valid identifier", r"(?:export|declare|local|read|readonly|unset|typeset): QUOTED: not a valid identifier"),
     _row(K.SHELL_SYNTAX, "", "not valid in this context", r"not valid in this context: NAME"),
-)  # fmt: skip
+))  # fmt: skip
 """What a shell says of a line or of a program before that program runs."""
 
 _VERSION_CONTROL = (
@@ -736,20 +755,22 @@ _LATE = (
     _row(K.USAGE, "", "usage", r"^usage\b"),
 )  # fmt: skip
 
-WORDINGS = (
-    *_VERSION_CONTROL,
-    *_EXPRESSIONS,
-    *_PACKAGES,
-    *_SUBCOMMANDS,
-    *_OPTIONS,
-    *_SERVICES,
-    *_MODULES,
-    *_MANIFESTS,
-    *_VARIABLES,
-    *_FILES,
-    *_NETWORK,
-    *_ARGUMENTS,
-    *_OUTCOMES,
-    *_LATE,
+WORDINGS = Table(
+    (
+        *_VERSION_CONTROL,
+        *_EXPRESSIONS,
+        *_PACKAGES,
+        *_SUBCOMMANDS,
+        *_OPTIONS,
+        *_SERVICES,
+        *_MODULES,
+        *_MANIFESTS,
+        *_VARIABLES,
+        *_FILES,
+        *_NETWORK,
+        *_ARGUMENTS,
+        *_OUTCOMES,
+        *_LATE,
+    )
 )
 """What programs say of themselves, the particular before the general."""

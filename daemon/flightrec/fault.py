@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from flightrec.expected_status import NEVER_AT_FAULT, TEST_RUNNERS, TEST_SUBCOMMANDS
 from flightrec.failed_output import FailedOutput
 from flightrec.failure_kinds import K
-from flightrec.failure_tables import WORDINGS
+from flightrec.failure_tables import WORDINGS, Table
 from flightrec.ingest import CommandRun
 from flightrec.invocation import Invocation, base_name
 from flightrec.shell_words import CommandLine
@@ -14,7 +14,7 @@ from flightrec.shell_words import CommandLine
 _LIST_ENDS = frozenset((";", "&", "\n"))
 _PIPES = frozenset(("|", "|&"))
 
-TEST_WORDINGS = tuple(row for row in WORDINGS if row.kind is K.TEST_FAILURE)
+TEST_WORDINGS = Table(row for row in WORDINGS if row.kind is K.TEST_FAILURE)
 _PYTHON_ERROR = re.compile(r"Traceback \(most recent call last\)|^\w+Error: ", re.MULTILINE)
 _NPM_ERROR = re.compile(r"(?im)^npm (?:err!|error)")
 _DOMAINS = {

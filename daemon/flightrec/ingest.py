@@ -69,7 +69,9 @@ def ingest(
     typed = to_text(starting.command)
     place = places.find_for(typed, os.fsdecode(starting.cwd), starting.mono_us / 1_000_000)
     command = redactor.redact_command(typed, session)
-    cwd = redactor.redact_text(to_text(starting.cwd), session)
+    cwd, end_cwd = to_text(starting.cwd), to_text(finished.cwd)
+    folders = {cwd, end_cwd, place.project, place.worktree}  # nearly always the same one
+    safe = {folder: redactor.redact_text(folder, session) for folder in folders}
     return CommandRun(
         run=starting.run,
         session=session,
@@ -77,9 +79,9 @@ def ingest(
         shell=to_text(starting.shell),
         tty=to_text(starting.tty),
         pid=starting.pid,
-        project=redactor.redact_text(place.project, session),
-        worktree=redactor.redact_text(place.worktree, session),
-        cwd=cwd,
+        project=safe[place.project],
+        worktree=safe[place.worktree],
+        cwd=safe[cwd],
         command=command.text,
         truncated=starting.truncated,
         secret=command.found,
@@ -93,9 +95,7 @@ def ingest(
         tail=redactor.redact_text(_shown(finished), session),
         tail_source=finished.tail_source,
         tail_total=finished.tail_total,
-        end_cwd=cwd
-        if finished.cwd == starting.cwd
-        else redactor.redact_text(to_text(finished.cwd), session),
+        end_cwd=safe[end_cwd],
         word_kind=starting.word_kind,
         parent=starting.parent,
         depth=starting.depth,

@@ -73,7 +73,7 @@ class Redactor:
 
         What the commands of ``session`` held is a secret in it, too.
         """
-        return self._redact(text, session, remember=False).text
+        return self._redact(text, session, remember=False).text if text else Safe("")
 
     def redact_command(self, text: str, session: bytes | None = None) -> RedactedCommand:
         """Return a command line without its secrets, and remember those for its ``session``."""
