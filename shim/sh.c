@@ -99,6 +99,7 @@ static const char *const SILENT_PREFIXES[] = {
     "set -e; . \"",
     "printf '%s' mistralai-vibe-login-env-",
     "printf %s '__copilot_login_env_snapshot_",
+    ": flightrec;", /* a hook of ours */
     NULL,
 };
 static const char *const OUTER_PREFIXES[] = {

@@ -20,20 +20,34 @@ from pathlib import Path
 
 import msgspec
 
-from flightrec.commands.init import SHELLS, find_command, shell_code
+from flightrec.agent_session import BASH_SCRIPT, ZSH_FOLDER, ZSH_SCRIPTS
+from flightrec.commands.init import SHELLS, find_command, quote_path, shell_code
 from flightrec.errors import FlightrecError
+from flightrec.hook_documents import Addition
 from flightrec.memory_file import Edit, Location, read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_resource
 
+STARTER_NAME = "flightrec"
+"""A script beside the helper that starts the program which installed it."""
+
 MARK = "# flightrec"
 FIRST_MARK = "# flightrec: know the text of errors"
+
+
+class Noted(msgspec.Struct):
+    """What was added to a settings file of an agent, and the checkout that it lies in, if any."""
+
+    agent: str
+    file: str
+    project: str
+    addition: Addition
 
 
 class Manifest(msgspec.Struct):
     """What an installation wrote: files with their SHA-256, and the rc files that got a line.
 
     ``first_lines`` are those at the beginning; ``created`` are the rc files that were not there
-    before.
+    before; ``settings`` are files of agents.
     """
 
     version: int = 1
@@ -41,6 +55,7 @@ class Manifest(msgspec.Struct):
     rc_files: dict[str, str] = {}
     first_lines: dict[str, str] = {}
     created: list[str] = []
+    settings: dict[str, Noted] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +145,8 @@ def copy_files(home: Path) -> Manifest:
         raise FlightrecError(f"cannot create {folder}: {error.strerror}") from None
     manifest = read_manifest(home)
     for path, data in _contents(folder).items():
-        _replace(path, data, 0o755 if path.name == HELPER_NAME else 0o644)
+        path.parent.mkdir(exist_ok=True)
+        _replace(path, data, 0o755 if path.name in (HELPER_NAME, STARTER_NAME) else 0o644)
         manifest.files[str(path)] = hashlib.sha256(data).hexdigest()
     write_manifest(home, manifest)
     return manifest
@@ -146,7 +162,18 @@ def _contents(folder: Path) -> dict[Path, bytes]:
             contents[script] = find_resource(script.name).read_bytes()
             code = shell_code(helper, find_command(), script)
             contents[folder / f"{init}.{shell}"] = os.fsencode(code)
-    return contents
+    return contents | _contents_for_agents(folder)
+
+
+def _contents_for_agents(folder: Path) -> dict[Path, bytes]:
+    """Return what the shells of agents load whose settings name it."""
+    command = quote_path(find_command())
+    starter = f'#!/bin/sh\n[ -x {command} ] && exec {command} "$@"\n'
+    scripts = find_resource(BASH_SCRIPT).parent
+    names = (BASH_SCRIPT, *(f"{ZSH_FOLDER}/{script}" for script in ZSH_SCRIPTS))
+    return {folder / STARTER_NAME: os.fsencode(starter)} | {
+        folder / name: (scripts / name).read_bytes() for name in names
+    }
 
 
 def is_current(home: Path) -> bool:
@@ -270,6 +297,7 @@ def remove_files(home: Path) -> list[Path]:
         else:
             left.append(path)
     manifest_path(home).unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        data_folder(home).rmdir()
+    for folder in (data_folder(home) / ZSH_FOLDER, data_folder(home)):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
     return left

@@ -16,6 +16,7 @@ SILENT_PREFIXES = (
     'set -e; . "',  # Codex: tries the snapshot
     "printf '%s' mistralai-vibe-login-env-",  # Vibe: environment of the login shell
     "printf %s '__copilot_login_env_snapshot_",  # Copilot CLI: the same
+    ": flightrec;",  # a hook of ours, which some agents run in a shell from PATH
 )
 """An agent's own work. Nothing that such a shell runs was asked for by a model."""
 

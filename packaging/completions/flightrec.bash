@@ -4,17 +4,21 @@
 _flightrec() {
   local words='' before=${COMP_WORDS[COMP_CWORD - 1]}
   case "$COMP_CWORD:${COMP_WORDS[1]}:${COMP_WORDS[2]-}" in
-    1:*) words='install uninstall init shell run doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval help --help --version' ;;
-    2:help:*) words='install uninstall init shell run doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval' ;;
+    1:*) words='install uninstall init shell run hook doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval help --help --version' ;;
+    2:help:*) words='install uninstall init shell run hook doctor demo status log rules why stats learn dismiss reflect bundle export pause resume forget redact daemon eval' ;;
     *:install:*) words='-h --help -y --yes --shell --tail --no-tail' ;;
     *:uninstall:*) words='-h --help -y --yes --purge' ;;
     *:init:*) words='bash zsh -h --help --tail' ;;
     *:shell:*) words='bash zsh -h --help' ;;
     *:run:*) words='-h --help --quiet' ;;
+    [3-9]:hook:install) words='claude codex gemini qwen opencode copilot droid cursor pi all -h --help -y --yes --dry-run --scope --trust' ;;
+    [3-9]:hook:uninstall) words='claude codex gemini qwen opencode copilot droid cursor pi all -h --help -y --yes --dry-run --scope' ;;
+    [3-9]:hook:status) words='claude codex gemini qwen opencode copilot droid cursor pi all -h --help --json' ;;
+    *:hook:*) words='install uninstall status -h --help' ;;
     *:doctor:*) words='-h --help --full --no-canary --json' ;;
     *:demo:*) words='-h --help' ;;
     *:status:*) words='-h --help --json' ;;
-    *:log:*) words='-h --help -n --number --failed --session --here --project --since --parts --json' ;;
+    *:log:*) words='-h --help -n --number --failed --agent --session --here --project --since --parts --json' ;;
     [3-9]:rules:list) words='-h --help --status --here --json' ;;
     [3-9]:rules:show) words='-h --help --json' ;;
     [3-9]:rules:approve) words='-h --help' ;;
@@ -22,7 +26,9 @@ _flightrec() {
     [3-9]:rules:retire) words='-h --help' ;;
     [3-9]:rules:share) words='-h --help' ;;
     [3-9]:rules:edit) words='-h --help' ;;
-    *:rules:*) words='list show approve reject retire share edit -h --help --status --here --json' ;;
+    [3-9]:rules:guard) words='-h --help --project --json' ;;
+    [3-9]:rules:briefing) words='-h --help' ;;
+    *:rules:*) words='list show approve reject retire share edit guard briefing -h --help --status --here --json' ;;
     *:why:*) words='-h --help --json' ;;
     *:stats:*) words='-h --help --since --json' ;;
     *:learn:*) words='-h --help --everywhere' ;;
@@ -31,7 +37,7 @@ _flightrec() {
     [3-9]:bundle:export) words='-h --help' ;;
     [3-9]:bundle:import) words='-h --help --name --dry-run -y --yes' ;;
     *:bundle:*) words='export import -h --help' ;;
-    *:export:*) words='-h --help --to --agent --team --dry-run --all --json' ;;
+    *:export:*) words='-h --help --to --agent --local --team --stop --dry-run --all --json' ;;
     *:pause:*) words='-h --help' ;;
     *:resume:*) words='-h --help' ;;
     *:forget:*) words='-h --help --session --since -y --yes' ;;
@@ -45,8 +51,10 @@ _flightrec() {
   esac
   case "${COMP_WORDS[1]}:$before" in
     install:--shell) words='bash zsh' ;;
+    hook:--scope) words='user project' ;;
     log:-n) words='' ;;
     log:--number) words='' ;;
+    log:--agent) words='' ;;
     log:--session) words='' ;;
     log:--project) words='' ;;
     log:--since) words='' ;;

@@ -24,6 +24,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "init": "print what bash or zsh evaluates to record this shell",
         "shell": "start your shell with the text of errors known, until it ends",
         "run": "run an agent or a command and record what it does",
+        "hook": "record an agent wherever it is started: hooks and variables in its own settings",
         "doctor": "find out what is wrong, with a command typed into a real shell",
         "demo": "see it work: three real shells in a throw-away home, nothing of yours is touched",
     },

@@ -1,4 +1,4 @@
-"""Take back every line and file that ``install`` and exports wrote."""
+"""Take back every line, hook and file that ``install`` and exports wrote."""
 
 import argparse
 import contextlib
@@ -11,6 +11,8 @@ from pathlib import Path
 from flightrec.client import request
 from flightrec.commands.terminal import ask
 from flightrec.errors import ExitCode, FlightrecError, NoDaemonError
+from flightrec.hook_files import Person, Target, installed_targets
+from flightrec.hook_files import uninstall as remove_hooks
 from flightrec.installation import (
     data_folder,
     find_first_lines,
@@ -45,7 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
         *find_lines(paths.home, os.environ).items(),
     ]
     blocks = list(_find_blocks(paths))
-    things = list(_describe(lines, blocks, paths, purge=arguments.purge))
+    person = Person(paths, os.environ)
+    hooked = list(installed_targets(person))
+    things = [f"flightrec's hooks in {target.location.path}" for target in hooked]
+    things += _describe(lines, blocks, paths, purge=arguments.purge)
     if not things:
         print("flightrec has written nothing here.")
         return ExitCode.OK
@@ -54,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         print("Nothing was changed.")
         return ExitCode.TROUBLE
     trouble = [*_remove_lines(lines, paths), *_remove_blocks(blocks, paths)]
+    trouble += _remove_hooks(hooked, person)
     _end_processes(paths)
     trouble += [f"{path} is not as installed; left" for path in remove_files(paths.home)]
     if arguments.purge:
@@ -106,6 +112,14 @@ def _remove_blocks(blocks: list[Block], paths: Paths) -> Iterator[str]:
     for location, edit in blocks:
         try:
             update_file(location, edit, paths)
+        except FlightrecError as error:
+            yield str(error)
+
+
+def _remove_hooks(targets: list[Target], person: Person) -> Iterator[str]:
+    for target in reversed(targets):  # a folder goes after what was put into it later
+        try:
+            remove_hooks(target, person)
         except FlightrecError as error:
             yield str(error)
 
