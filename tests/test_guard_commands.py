@@ -9,7 +9,7 @@ import pytest
 
 from command_line import Cli, stand_in_project
 from daemon_process import DaemonProcess
-from flightrec.errors import ExitCode
+from flightrec.errors import ExitCode, FlightrecError
 from flightrec.rules import Guard
 
 
@@ -108,6 +108,24 @@ def test_what_does_not_exist_cannot_be_guarded(cli: Cli) -> None:
 
     cli("rules", "guard", "ERR-20261130-777", "deny", status=ExitCode.TROUBLE)
     assert cli.err.startswith("flightrec: no rule ERR-20261130-777")
+
+
+def test_a_folder_whose_name_is_no_text_is_refused_in_one_line(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = cli.project / os.fsdecode(b"o\xffdd")
+    (odd / ".git").mkdir(parents=True)
+    (odd / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (cli.project / "link").symlink_to(odd)
+
+    with pytest.raises(FlightrecError, match="this project's path is not UTF-8 text"):
+        cli.daemon.ask("project_guard", cwd=str(cli.project / "link"), mode="deny")
+    monkeypatch.chdir(odd)
+    cli("rules", "guard", "--project", "deny", status=ExitCode.TROUBLE)
+    assert cli.err == "flightrec: this folder's name is not UTF-8 text; go to another one\n"
+    rule = cli.teach()
+    cli("rules", "approve", rule.id, status=ExitCode.TROUBLE)
+    assert cli.err == "flightrec: this folder's name is not UTF-8 text; go to another one\n"
 
 
 def test_forgetting_a_project_ends_its_guard(cli: Cli) -> None:

@@ -23,6 +23,8 @@ from flightrec.wire import (
 )
 
 HELLO_TIMEOUT_S = 2.0
+
+NO_TEXT = "this folder's name is not UTF-8 text; go to another one"
 """A daemon that says no hello within this is not serving, whatever its lock says."""
 
 ROLE = b"cli"
@@ -77,7 +79,11 @@ class Connection:
     def ask(self, verb: str, arguments: dict[str, Any], timeout_s: float) -> dict[str, Any]:
         """Return the answer to one request. Raises FlightrecError, NoDaemonError."""
         try:
-            self._socket.sendall(encode(Request(1, verb.encode(), msgspec.json.encode(arguments))))
+            asked = msgspec.json.encode(arguments)
+        except UnicodeEncodeError:
+            raise FlightrecError(NO_TEXT) from None
+        try:
+            self._socket.sendall(encode(Request(1, verb.encode(), asked)))
             response = self._receive(Response, timeout_s)
         except TimeoutError:
             raise FlightrecError(

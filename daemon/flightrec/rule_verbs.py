@@ -17,7 +17,7 @@ from flightrec.export_rows import ExportRow, note, path_from_json, stop
 from flightrec.generalise import Draft
 from flightrec.guard_rows import guard_project, guarded_projects
 from flightrec.person import Act
-from flightrec.places import find_place
+from flightrec.places import Place, find_place
 from flightrec.redact import Safe
 from flightrec.reflect import reflect
 from flightrec.rulebook import Rulebook
@@ -80,8 +80,18 @@ def _act(cwd: str) -> Act:
     at_us = time.time_ns() // 1000
     if not cwd:
         return Act(at_us)
-    place = find_place(cwd)
+    place = _find_place(cwd)
     return Act(at_us, place.project, origin=place.origin)
+
+
+def _find_place(cwd: str) -> Place:
+    """Return a place that rules and settings can name. Raises FlightrecError."""
+    place = find_place(cwd)
+    try:
+        place.project.encode()
+    except UnicodeEncodeError:
+        raise FlightrecError("this project's path is not UTF-8 text") from None
+    return place
 
 
 def _deciding(decide: Callable[[Rulebook, str, Act], Rule]) -> Verb:
@@ -116,7 +126,7 @@ def _guard_rule(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
 
 def _guard_project(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
     asked = msgspec.convert(arguments, _GuardProject)
-    project = place.redactor.redact_text(find_place(asked.cwd).project)
+    project = place.redactor.redact_text(_find_place(asked.cwd).project)
     with place.store.transaction() as connection:
         guard_project(connection, project, asked.mode, time.time_ns() // 1000)
     place.guarded = guarded_projects(place.store.connection)
