@@ -117,9 +117,8 @@ static size_t find(const struct environment *environment, const char *name, size
 {
     size_t at = 0;
 
-    while (at < environment->count &&
-           (name_size(environment->entries[at]) != size ||
-            strncmp(environment->entries[at], name, size) != 0))
+    while (at < environment->count && (strncmp(environment->entries[at], name, size) != 0 ||
+                                       environment->entries[at][size] != '='))
         at++;
     return at;
 }

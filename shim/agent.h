@@ -65,8 +65,8 @@ int agent_parse_id(const char *text, uint8_t id[WIRE_ID_SIZE]);
 /* An environment for a program: ours, with changes. No heap: at most AGENT_VARIABLES of them. */
 enum { AGENT_VARIABLES = 4096 };
 struct environment {
-    char *entries[AGENT_VARIABLES + 1];
     size_t count;
+    char *entries[AGENT_VARIABLES + 1];
 };
 
 /* -1 with E2BIG where there are too many variables. */

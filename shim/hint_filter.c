@@ -1,6 +1,8 @@
 #include "hint_filter.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,15 +28,25 @@ static bool follow(struct hint_filter *filter, const char *path, unsigned genera
     return filter->is_open;
 }
 
-static bool load(struct hint_filter *filter, int64_t pid)
+static int64_t owner_of(const struct hint_filter *filter)
 {
     const uint8_t *owner = filter->bytes + PID_AT;
 
-    if (pread(filter->fd, filter->bytes, sizeof filter->bytes, 0) != sizeof filter->bytes)
+    return (int64_t)owner[0] | (int64_t)owner[1] << 8 | (int64_t)owner[2] << 16 |
+           (int64_t)owner[3] << 24;
+}
+
+static bool is_there(int64_t pid)
+{
+    return pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) == 0;
+}
+
+static bool load(struct hint_filter *filter, int64_t pid)
+{
+    if (pread(filter->fd, filter->bytes, sizeof filter->bytes, 0) != sizeof filter->bytes ||
+        memcmp(filter->bytes, MAGIC, sizeof MAGIC) != 0)
         return false;
-    return memcmp(filter->bytes, MAGIC, sizeof MAGIC) == 0 &&
-           pid == ((int64_t)owner[0] | (int64_t)owner[1] << 8 | (int64_t)owner[2] << 16 |
-                   (int64_t)owner[3] << 24);
+    return pid == HINT_FILTER_ANY_DAEMON ? is_there(owner_of(filter)) : owner_of(filter) == pid;
 }
 
 static bool has_bit(const struct hint_filter *filter, uint32_t bit)
@@ -61,7 +73,7 @@ bool hint_filter_may_match(struct hint_filter *filter, const char *path, int64_t
 {
     size_t start = 0;
 
-    if (pid <= 0 || !follow(filter, path, generation))
+    if ((pid <= 0 && pid != HINT_FILTER_ANY_DAEMON) || !follow(filter, path, generation))
         return true;
     if (!load(filter, pid)) {
         let_go(filter);

@@ -19,6 +19,9 @@ struct hint_filter {
     uint8_t bytes[16 + HINT_FILTER_BITS / 8];
 };
 
+/* For who is not connected: the file's owner is believed where a process of ours has that pid. */
+enum { HINT_FILTER_ANY_DAEMON = -1 };
+
 /* True also where there is no file of the daemon `pid`, or it is odd: then only asking helps.
  * `generation` tells connections apart. */
 bool hint_filter_may_match(struct hint_filter *, const char *path, int64_t pid, unsigned generation,

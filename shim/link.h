@@ -24,8 +24,6 @@ struct link {
     const struct paths *paths;
     const char *role;
     const char *starter; /* the command that starts the daemon; "" to find it on PATH, NULL: never */
-    struct connection connection;
-    struct queue queue;
     int64_t tried_us, retry_us; /* last try, and how long after it the next is due */
     int64_t asked_us;           /* last try for a command */
     int64_t blocked_until_us;   /* no connection before that: an impostor or garbage was there */
@@ -33,6 +31,8 @@ struct link {
     int64_t ask_limit_us;
     unsigned generation;        /* which connection this is */
     int64_t daemon_pid;         /* who says hello there; 0 before that */
+    struct connection connection;
+    struct queue queue;
 };
 
 /* How long an answer is waited for where that is usually `usual_us`. */

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,6 +21,8 @@
 enum {
     CHUNK_SIZE = 64 * 1024,   /* read at a time: what a pipe holds */
     BUFFER_SIZE = 256 * 1024, /* and what a socket holds, when the end has to be read at once */
+    FLOOD_SIZE = 32 * 1024,   /* in a pipe: worth another call */
+    WIDE = 256 * 1024,
     FIRST_FREE_FD = 3,
 };
 
@@ -38,6 +41,7 @@ struct stream {
     int given;    /* the program's end, or -1 */
     int target;   /* where it belongs, or -1 before the first byte */
     bool blocking; /* a write into `target` may block: at most PIPE_BUF at a time */
+    bool flooded;  /* the last read was a whole chunk: much is coming */
     bool waiting; /* for room in `target`; nothing is read meanwhile */
     size_t start, end; /* in `buffer`: read and not yet passed on */
     char *buffer;
@@ -85,6 +89,17 @@ bool observe_is_merged(void)
            same_file(&output, &error);
 }
 
+void observe_hold_closed_fds(void)
+{
+    int fd;
+
+    do /* the lowest that is free */
+        fd = open("/", O_PATH | O_CLOEXEC);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd > STDERR_FILENO)
+        close(fd);
+}
+
 /* Where the next byte goes: the end of a file that is appended to, else the shared position. */
 static off_t write_position(int fd)
 {
@@ -112,13 +127,17 @@ static int open_pair(struct stream *stream)
     return fcntl(stream->source, F_SETFL, O_NONBLOCK);
 }
 
+static void let_go(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
 static void leave_alone(struct stream *stream)
 {
-    if (stream->source >= 0)
-        close(stream->source);
-    if (stream->given >= 0)
-        close(stream->given);
-    stream->source = stream->given = -1;
+    let_go(&stream->source);
+    let_go(&stream->given);
     stream->kind = KIND_ALONE;
 }
 
@@ -164,8 +183,15 @@ static int watch(int operation, int fd, uint32_t what, struct stream *stream)
     return epoll_ctl(events, operation, fd, &event);
 }
 
+static bool any_open(void)
+{
+    return streams[STREAM_OUTPUT].source >= 0 || streams[STREAM_ERROR].source >= 0;
+}
+
 static int watch_streams(void)
 {
+    if (!any_open())
+        return 0;
     events = epoll_create1(EPOLL_CLOEXEC);
     if (events < 0)
         return -1;
@@ -188,11 +214,14 @@ static void forget_streams(void)
 
 /* ---- passing on ---- */
 
+/* Nothing more comes from the program, or nobody takes it. Whoever writes learns that nobody reads, and
+ * whoever reads learns that this was the end, also where the program itself goes on. */
 static void end_stream(struct stream *stream)
 {
-    if (stream->source >= 0)
-        close(stream->source); /* whoever still writes learns that nobody reads */
-    stream->source = -1;
+    let_go(&stream->source);
+    if (stream->target != stream->fd)
+        let_go(&stream->target);
+    let_go(&stream->fd);
     stream->start = stream->end = 0;
 }
 
@@ -270,23 +299,47 @@ static void flush(struct stream *stream)
     await_room(stream, false);
 }
 
+/* A wider pipe lets both sides work for longer. Not at once: a person's pipes have a budget. */
+static void widen(struct stream *stream)
+{
+    stream->flooded = true;
+    if (stream->kind == KIND_PIPE)
+        fcntl(stream->source, F_SETPIPE_SZ, WIDE);
+}
+
+/* Much is coming, and only its end will be looked at: move the rest from pipe to pipe unread. Return how
+ * much is to be read then: no less than the tail holds, so that it is as if all had been read. */
+static size_t move_flood(struct stream *stream)
+{
+    int queued = 0;
+    ssize_t moved;
+
+    if (!stream->flooded || stream->kind != KIND_PIPE || stream->blocking ||
+        ioctl(stream->source, FIONREAD, &queued) < 0 || queued < FLOOD_SIZE)
+        return CHUNK_SIZE;
+    moved = splice(stream->source, NULL, stream->target, NULL, (size_t)queued - TAIL_SIZE,
+                   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (moved <= 0)
+        return CHUNK_SIZE;
+    stream->tail->total += (uint64_t)moved;
+    return (size_t)queued - (size_t)moved;
+}
+
 static void fill(struct stream *stream)
 {
-    ssize_t size = read(stream->source, stream->buffer, CHUNK_SIZE);
+    size_t wanted = move_flood(stream);
+    ssize_t size = read(stream->source, stream->buffer, wanted < CHUNK_SIZE ? wanted : CHUNK_SIZE);
 
     if (size > 0) {
         stream->start = 0;
         stream->end = (size_t)size;
+        if (size == CHUNK_SIZE && !stream->flooded)
+            widen(stream);
         tail_add(stream->tail, stream->buffer, (size_t)size);
         flush(stream);
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
         end_stream(stream);
     }
-}
-
-static bool any_open(void)
-{
-    return streams[STREAM_OUTPUT].source >= 0 || streams[STREAM_ERROR].source >= 0;
 }
 
 /* Wait, with the signals of `mask` blocked, and move what there is to move. Return how many streams
@@ -317,7 +370,7 @@ static int pass_on(int timeout_ms, const sigset_t *mask)
 static const int PASSED_ON[] = {SIGTERM, SIGHUP, SIGINT,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
 
-static volatile sig_atomic_t child_pid;
+static volatile sig_atomic_t child_pid; /* 0 as soon as the number may be another process's */
 static volatile sig_atomic_t child_changed;
 
 static void pass_signal(int number, siginfo_t *info, void *context)
@@ -434,7 +487,7 @@ static int next_of_ours(int first, const int *kept)
                         streams[STREAM_ERROR].target,
                         kept[0],
                         kept[1],
-                        kept[2]};
+                        kept[2]}; /* and what `meanwhile` has opened */
     int lowest = INT_MAX;
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -443,14 +496,17 @@ static int next_of_ours(int first, const int *kept)
     return lowest;
 }
 
-/* Close standard input and everything else that is not ours: somebody may wait for the end of a pipe
- * that only the program was meant to hold. `kept` holds OBSERVE_KEPT descriptors or -1. */
+/* Close standard input, what we left alone, and everything else that is not ours: somebody may wait for the end of a pipe
+ * that only the program was meant to hold. `kept` holds OBSERVE_KEPT + 1 descriptors or -1. */
 static void close_others(const int *kept)
 {
     int next = FIRST_FREE_FD, ours;
 
     if (next_of_ours(STDIN_FILENO, kept) != STDIN_FILENO)
         close(STDIN_FILENO);
+    for (int i = 0; i < STREAMS; i++)
+        if (streams[i].kind == KIND_ALONE)
+            let_go(&streams[i].fd);
     while ((ours = next_of_ours(next, kept)) != INT_MAX) {
         close_fds((unsigned)next, (unsigned)ours - 1);
         next = ours + 1;
@@ -458,22 +514,40 @@ static void close_others(const int *kept)
     close_fds((unsigned)next, UINT_MAX);
 }
 
+/* Where nothing is left to pass on: wait for the program alone. Signals are blocked again before it is
+ * taken off the list of processes, since they are passed on by its number. */
+static void await_child(const sigset_t *waiting)
+{
+    sigset_t others = *waiting, blocked;
+    siginfo_t info;
+
+    sigaddset(&others, SIGCHLD); /* this is what we wait for */
+    sigprocmask(SIG_SETMASK, &others, &blocked);
+    while (waitid(P_PID, (id_t)child_pid, &info, WEXITED | WSTOPPED | WNOWAIT) < 0 && errno == EINTR)
+        continue;
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
 static int stay_until_end(const sigset_t *waiting)
 {
     int status = 0;
     bool ended = false;
 
-    for (;;) {
+    while (any_open() || !ended) {
+        if (!any_open()) {
+            await_child(waiting);
+            ended = reap(&status);
+            continue;
+        }
         int moved = pass_on(ended ? 0 : -1, waiting);
         if (ended && moved == 0)
             return status; /* drained, or the reader is slow: that is not the program's concern */
-        if (ended && !any_open())
-            return status;
         if (!ended && child_changed) {
             child_changed = 0;
             ended = reap(&status);
         }
     }
+    return status;
 }
 
 static void pass_on_until_end(const sigset_t *mask)
@@ -486,7 +560,7 @@ static void pass_on_until_end(const sigset_t *mask)
 /* Go on for a background job in a process that holds nothing else. */
 static void leave_pump_behind(const sigset_t *mask)
 {
-    static const int nothing[OBSERVE_KEPT] = {-1, -1, -1};
+    static const int nothing[OBSERVE_KEPT + 1] = {-1, -1, -1};
     pid_t pid = fork();
 
     if (pid < 0)
@@ -500,7 +574,7 @@ static void leave_pump_behind(const sigset_t *mask)
         if (streams[i].source >= 0 && streams[i].target < 0)
             open_target(&streams[i]);
         if (streams[i].source < 0 || streams[i].target != streams[i].fd)
-            close(streams[i].fd);
+            let_go(&streams[i].fd);
     }
     close_others(nothing);
     if (chdir("/") == 0)
@@ -564,7 +638,8 @@ int observe(struct observation *seen, const struct observed_program *program)
     child_pid = pid;
     close_given();
     take_signals(&before, &waiting);
-    close_others(program->kept);
+    close_others((int[OBSERVE_KEPT + 1]){program->kept[0], program->kept[1],
+                                         program->meanwhile == NULL ? -1 : program->meanwhile()});
     seen->status = stay_until_end(&waiting);
     seen->usec = clock_mono_us() - begin;
     for (int i = 0; i < STREAMS; i++)

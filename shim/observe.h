@@ -16,13 +16,13 @@
 #include <stdint.h>
 
 enum { STREAM_OUTPUT, STREAM_ERROR, STREAMS };
-enum { OBSERVE_KEPT = 3 };
+enum { OBSERVE_KEPT = 2 };
 
 struct observation {
-    struct tail tails[STREAMS];
     bool merged; /* one file was behind both: all is in tails[STREAM_OUTPUT] */
     int status;  /* as waitpid(2) gives it */
     int64_t usec;
+    struct tail tails[STREAMS];
 };
 
 struct observed_program {
@@ -30,6 +30,7 @@ struct observed_program {
     char *const *argv, *const *envp;
     bool errors_only;       /* leave standard output alone, unless it is standard error as well */
     int kept[OBSERVE_KEPT]; /* descriptors of the caller's that stay open meanwhile, or -1 */
+    int (*meanwhile)(void); /* called when the program runs; returns one more of those */
 };
 
 /* Run it to its end. -1 with errno where it was not started: nothing has changed then, and the
@@ -41,5 +42,9 @@ _Noreturn void observe_end_like(int status);
 
 /* Whether standard output and standard error are one file. */
 bool observe_is_merged(void);
+
+/* To be called first: a standard descriptor that is closed must not become one of ours. The program
+ * finds it closed. */
+void observe_hold_closed_fds(void);
 
 #endif

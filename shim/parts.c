@@ -18,6 +18,13 @@ void parts_open(struct parts *parts)
              (long)getpid(), parts->fd);
 }
 
+void parts_refuse(struct parts *parts)
+{
+    if (parts->fd >= 0)
+        close(parts->fd);
+    parts->fd = -1;
+}
+
 bool parts_next(const struct parts *parts, struct part *part)
 {
     static uint8_t bytes[PARTS_MAX];

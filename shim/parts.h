@@ -19,6 +19,9 @@ struct parts {
 /* -1 in `fd` where there is none. */
 void parts_open(struct parts *);
 
+/* Take nothing: the stand-ins below tell the daemon themselves. */
+void parts_refuse(struct parts *);
+
 /* One frame of some run; `next` is where the following one begins, 0 at first. */
 struct part {
     uint8_t run[WIRE_ID_SIZE];

@@ -37,12 +37,14 @@ static bool is_folder(struct folder folder, const char *name)
     return strlen(name) == size && memcmp(folder.name, name, size) == 0;
 }
 
+/* By the name under which the kernel found us: /proc/self/exe costs ten times as much. */
 static bool is_this_program(const struct stat *found)
 {
+    const char *path = (const char *)getauxval(AT_EXECFN);
     struct stat self;
 
-    return stat("/proc/self/exe", &self) == 0 && self.st_dev == found->st_dev &&
-           self.st_ino == found->st_ino;
+    return ((path != NULL && stat(path, &self) == 0) || stat("/proc/self/exe", &self) == 0) &&
+           self.st_dev == found->st_dev && self.st_ino == found->st_ino;
 }
 
 static bool leads_to_helper(const char *path)

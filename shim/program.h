@@ -16,8 +16,8 @@
 #define HELPER_NAME "flightrec-helper"
 
 struct program {
-    char path[PATH_MAX];
     bool privileged; /* runs as somebody else: nothing of it may be touched */
+    char path[PATH_MAX];
 };
 
 /* Search the folders of `path` (NULL: the system's usual ones) for an executable file `name` that is

@@ -18,10 +18,10 @@ struct queue_entry {
 };
 
 struct queue {
-    uint8_t bytes[QUEUE_MAX];
-    size_t used, sent; /* `sent`: how much of it the present connection has taken */
-    struct queue_entry entries[QUEUE_ENTRIES];
+    size_t used, sent; /* bytes; `sent`: how much of it the present connection has taken */
     size_t count;
+    struct queue_entry entries[QUEUE_ENTRIES];
+    uint8_t bytes[QUEUE_MAX];
 };
 
 /* Append a frame of `run`, for which the oldest runs make room. Return how many were given up, or

@@ -2,6 +2,7 @@
 
 #include "breaker.h"
 #include "clock.h"
+#include "hint_filter.h"
 #include "link.h"
 #include "program.h"
 #include "sandbox.h"
@@ -23,13 +24,17 @@ enum {
 
 enum way { WAY_NONE, WAY_SOCKET, WAY_FIFO };
 
+/* What a command touches in any case comes first and lies together: each page costs time. */
 static struct {
     enum way way;
+    bool begun_before;
     bool announced; /* the daemon has, or had, the first message */
+    const char *shims;
+    struct wire_starting starting;
+    char boot[64];
     struct paths paths;
     struct link link;
-    struct wire_starting starting;
-    char cwd[WIRE_PATH_MAX], boot[64], path[WIRE_VARIABLE_MAX];
+    char cwd[WIRE_PATH_MAX], path[WIRE_VARIABLE_MAX];
     uint8_t out[WIRE_OUT_MAX];
     char reply[WIRE_REPLY_MAX + 1];
     char tail[WIRE_TAIL_MAX];
@@ -43,12 +48,19 @@ static const char *role_of(enum wire_source source)
     return source == SOURCE_SH ? "sh" : source == SOURCE_SHIM ? "shim" : "hook";
 }
 
-static enum way find_way(bool for_command)
+/* A first guess, without looking. */
+static enum way guess_way(void)
 {
     if (paths_check_person() < 0 || paths_find(&report.paths) < 0)
         return WAY_NONE;
     link_open(&report.link, &report.paths, role_of(report.starting.source), getenv(AGENT_STARTER));
-    if (link_connect(&report.link, for_command))
+    return WAY_SOCKET;
+}
+
+/* `starts` a missing daemon, for later commands. */
+static enum way find_way(bool starts)
+{
+    if (link_connect(&report.link, starts))
         return WAY_SOCKET;
     /* a missing daemon may be back at the end */
     return sandbox_is_around(&report.paths) ? WAY_FIFO : WAY_SOCKET;
@@ -104,12 +116,14 @@ static struct bytes real_path(const char *shims)
     return bytes_of(report.path);
 }
 
+/* What the command may change is looked at before it runs, and all else when somebody wants to know. */
 static void describe(const struct agent *agent, const struct report_command *command)
 {
     struct wire_starting *starting = &report.starting;
     int64_t since_us = command->begin_us == 0 ? 0 : clock_wall_us() - command->begin_us;
 
-    read_boot_id();
+    report.shims = agent->shims;
+    report.begun_before = command->begin_us != 0;
     if (command->cwd == NULL && getcwd(report.cwd, sizeof report.cwd) == NULL)
         report.cwd[0] = '\0';
     *starting = (struct wire_starting){
@@ -120,18 +134,27 @@ static void describe(const struct agent *agent, const struct report_command *com
         .cwd = cut(bytes_of(command->cwd == NULL ? report.cwd : command->cwd), WIRE_PATH_MAX),
         .command = cut(command->command, WIRE_COMMAND_MAX),
         .command_total = command->command_total,
-        .boot = bytes_of(report.boot),
         .mono_us = clock_mono_us() - since_us,
         .wall_us = clock_wall_us() - since_us,
         .parent = command->parent,
         .depth = command->parent != NULL,
-        .path = real_path(agent->shims),
-        .virtual_env = variable("VIRTUAL_ENV", WIRE_PATH_MAX),
-        .conda_prefix = variable("CONDA_PREFIX", WIRE_PATH_MAX),
         .agent = cut(bytes_of(agent->name[0] == '\0' ? NULL : agent->name), WIRE_WORD_MAX),
-        .tool_use_id = variable("CODEX_TOOL_CALL_ID", WIRE_WORD_MAX),
     };
     memcpy(starting->session, agent->session, WIRE_ID_SIZE);
+}
+
+static void describe_surroundings(void)
+{
+    struct wire_starting *starting = &report.starting;
+
+    if (starting->boot.data != NULL)
+        return;
+    read_boot_id();
+    starting->boot = bytes_of(report.boot);
+    starting->path = real_path(report.shims);
+    starting->virtual_env = variable("VIRTUAL_ENV", WIRE_PATH_MAX);
+    starting->conda_prefix = variable("CONDA_PREFIX", WIRE_PATH_MAX);
+    starting->tool_use_id = variable("CODEX_TOOL_CALL_ID", WIRE_WORD_MAX);
 }
 
 /* What no rule needs is left out, so that the frame is written in one piece. */
@@ -144,11 +167,17 @@ static void shorten_for_fifo(struct wire_starting *starting)
     starting->virtual_env = starting->conda_prefix = bytes_of(NULL);
 }
 
+static bool is_told_at_once(void)
+{
+    return report.starting.parent == NULL && !report.begun_before;
+}
+
 /* Return whether an answer is to be waited for. */
 static bool announce(bool wants_reply)
 {
     struct frame frame;
 
+    describe_surroundings();
     report.starting.wants_reply = wants_reply;
     if (report.way == WAY_FIFO)
         shorten_for_fifo(&report.starting);
@@ -194,26 +223,49 @@ static void take_answer(void)
         report.way = WAY_NONE;
 }
 
+/* Most commands are in no rule, and need not wait for an answer that says so. */
+static bool may_be_in_a_rule(void)
+{
+    static struct hint_filter filter;
+    const struct bytes *command = &report.starting.command;
+
+    return hint_filter_may_match(&filter, report.paths.hint_words, HINT_FILTER_ANY_DAEMON, 0,
+                                 command->data, command->size);
+}
+
+static void ask(void)
+{
+    bool may_wait;
+
+    report.way = find_way(false);
+    may_wait = report.way == WAY_FIFO || link_may_ask(&report.link);
+    if (may_wait && announce(!breaker_is_open(report.paths.breaker)))
+        take_answer();
+}
+
 const uint8_t *report_start(const struct agent *agent, const struct report_command *command)
 {
-    bool wants_reply;
-
     describe(agent, command);
     if (command->run != NULL)
         memcpy(report.starting.run, command->run, WIRE_ID_SIZE);
     else if (getrandom(report.starting.run, WIRE_ID_SIZE, GRND_NONBLOCK) != WIRE_ID_SIZE)
         return report.starting.run; /* early in boot: unseen */
-    report.way = WAY_SOCKET;
-    if (command->parent != NULL || command->begin_us != 0)
-        return report.starting.run;
-    report.way = find_way(true);
-    if (report.way == WAY_NONE)
-        return report.starting.run;
-    wants_reply = command->may_hint &&
-                  (report.way == WAY_FIFO || (link_may_ask(&report.link) && !breaker_is_open(report.paths.breaker)));
-    if (announce(wants_reply))
-        take_answer();
+    report.way = guess_way();
+    if (report.way != WAY_NONE && command->may_hint && is_told_at_once() && may_be_in_a_rule())
+        ask();
     return report.starting.run;
+}
+
+int report_running(void)
+{
+    if (report.way == WAY_NONE)
+        return -1;
+    if (is_told_at_once() && !report.announced) {
+        report.way = find_way(true);
+        announce(false);
+    }
+    describe_surroundings();
+    return report.way == WAY_SOCKET && report.announced ? report.link.connection.fd : -1;
 }
 
 bool report_is_sandboxed(void)
@@ -310,6 +362,7 @@ static int leave_with_shell(const struct report_end *end)
     static uint8_t out[WIRE_OUT_MAX];
     struct frame starting, finished;
 
+    describe_surroundings();
     report.starting.wants_reply = false;
     if (wire_encode_starting(&report.starting, report.out, sizeof report.out, &starting) < 0 ||
         encode_end(end, out, sizeof out, &finished) < 0)
@@ -341,8 +394,6 @@ void report_finish(const struct report_end *end)
         report.way = find_way(false);
     else if (report.way == WAY_SOCKET)
         link_connect(&report.link, false);
-    if (report.way == WAY_NONE)
-        return;
     if (!report.announced)
         announce(false);
     send_parts(end->parts);

@@ -24,9 +24,14 @@ struct report_command {
     bool may_hint;         /* print a hint on standard error before it runs */
 };
 
-/* The command is about to run. A part of another one is only remembered, and told when it has
- * finished: one connection, one write. So is one that has begun before. Return its run id. */
+/* The command is about to run: print a hint that it may have. Only where some rule may be about it does
+ * the daemon hear of it now. Return its run id. */
 const uint8_t *report_start(const struct agent *, const struct report_command *);
+
+/* The command runs: tell the daemon, if it does not know. A part of another command is only remembered,
+ * and told when it has finished: one connection, one write. So is one that has begun before. Return the
+ * descriptor that must stay open until report_finish, or -1. */
+int report_running(void);
 
 /* What is known of the end. */
 struct report_end {
@@ -44,10 +49,7 @@ void report_finish(const struct report_end *);
 /* The end of a program that was observed. */
 struct report_end report_end_of(const struct observation *);
 
-/* Whether messages go through the FIFO, each in a write of its own. */
+/* Whether messages go through the FIFO, each in a write of its own: known once the command runs. */
 bool report_is_sandboxed(void);
-
-/* The descriptor that must stay open until report_finish, or -1. */
-int report_fd(void);
 
 #endif

@@ -127,7 +127,9 @@ int report_main(int argc, char **argv)
     if (request.exit != NULL && command.begin_us == 0)
         command.begin_us = now_us; /* one message after the other, without waiting */
     report_start(&agent, &command);
-    if (request.exit != NULL)
+    if (request.exit == NULL)
+        report_running();
+    else
         finish(&request, now_us);
     return REPORT_RECORDED;
 }

@@ -26,7 +26,6 @@ bool sh_is_shell(const char *name)
 }
 
 struct shell {
-    struct program program;
     const char *name;
     char **argv;
     const char *text; /* after -c, or NULL */
@@ -34,6 +33,7 @@ struct shell {
     bool reads_script; /* BASH_ENV or ZDOTDIR/.zshenv */
     bool is_root;     /* what `flightrec run` was given: an agent may run below it */
     char *last;       /* "_=VALUE", the value that the shell began with; or NULL */
+    struct program program;
 };
 
 /* ---- what the shell was asked to do ---- */
@@ -203,6 +203,8 @@ static size_t read_status_file(const struct status_file *file, int64_t exit_stat
 
 /* ---- a recorded command ---- */
 
+static struct parts parts;
+
 static char INSIDE[] = AGENT_INSIDE "=1", OFF[] = AGENT_OFF "=1", PROFILE[] = AGENT_PROFILE "=1";
 
 /* "FLIGHTREC_DOOR=PID": the script in the shell that we start finds us as its parent, or itself. */
@@ -233,7 +235,7 @@ static bool needs_script(const struct shell *shell)
 }
 
 static int set_up_environment(const struct shell *shell, const uint8_t *run,
-                              struct status_file *status, struct parts *parts)
+                              struct status_file *status)
 {
     bool script = needs_script(shell);
     char *assignments[] = {
@@ -241,7 +243,7 @@ static int set_up_environment(const struct shell *shell, const uint8_t *run,
         shell->is_root ? NULL : INSIDE,
         shell->last,
         agent_depth_assignment(),
-        parts->fd < 0 ? NULL : parts->assignment,
+        parts.fd < 0 ? NULL : parts.assignment,
         script ? door_assignment() : NULL,
         script && shell->is_login ? PROFILE : NULL,
         script && status->fd >= 0 ? status->assignment : NULL,
@@ -271,12 +273,12 @@ static const uint8_t *announce(const struct agent *agent, const struct shell *sh
 }
 
 static void conclude(const struct shell *shell, const struct observation *seen,
-                     const struct status_file *status, const struct parts *parts)
+                     const struct status_file *status)
 {
     int64_t pipestatus[WIRE_PIPESTATUS_MAX];
     struct report_end end = report_end_of(seen);
 
-    end.parts = parts;
+    end.parts = &parts;
     end.pipestatus = pipestatus;
     end.pipestatus_count = read_status_file(status, end.exit, pipestatus);
     /* a success may hide a failure: `pytest | tail`, `x || true` */
@@ -284,29 +286,37 @@ static void conclude(const struct shell *shell, const struct observation *seen,
     report_finish(&end);
 }
 
+static int tell_meanwhile(void)
+{
+    int fd = report_running();
+
+    if (report_is_sandboxed())
+        parts_refuse(&parts);
+    return fd;
+}
+
 static _Noreturn void record(const struct agent *agent, const struct shell *shell)
 {
     static struct observation seen;
     struct status_file status = {.fd = -1};
-    struct parts parts = {.fd = -1};
     const uint8_t *run;
 
     if (needs_script(shell) && strchr(shell->text, '|') != NULL)
         open_status_file(&status);
     run = announce(agent, shell);
-    if (!report_is_sandboxed())
-        parts_open(&parts);
-    if (set_up_environment(shell, run, &status, &parts) < 0)
+    parts_open(&parts);
+    if (set_up_environment(shell, run, &status) < 0)
         become(shell, environ);
     struct observed_program program = {
         .path = shell->program.path,
         .argv = shell->argv,
         .envp = environment.entries,
-        .kept = {report_fd(), status.fd, parts.fd},
+        .kept = {status.fd, parts.fd},
+        .meanwhile = tell_meanwhile,
     };
     if (observe(&seen, &program) < 0)
         become(shell, environment.entries);
-    conclude(shell, &seen, &status, &parts);
+    conclude(shell, &seen, &status);
     observe_end_like(seen.status);
 }
 
@@ -366,6 +376,7 @@ int sh_main_as_shell(char **argv)
     static struct shell shell;
     const char *called_as = program_called_as(argv);
 
+    observe_hold_closed_fds();
     shell.name = program_base(called_as);
     shell.argv = argv;
     if ((is_in(getenv(AGENT_SHIMS), called_as) || find_for_wrapper(&shell) < 0) &&
@@ -399,6 +410,7 @@ int sh_main(int argc, char **argv)
     static struct shell shell;
     int at = read_own_options(&shell, argc, argv);
 
+    observe_hold_closed_fds();
     if (argc - at < 2) {
         fputs("flightrec-helper sh: usage: flightrec-helper sh [--root] [--last _=WORD] SHELL ARGV0"
               " [ARGUMENT...]\n", stderr);

@@ -17,11 +17,11 @@ extern char **environ;
 enum { PATH_LIMIT = 64 * 1024 };
 
 struct tool {
-    struct program program;
     const char *name;
     char **argv;
     bool is_given; /* to `flightrec run`: it is watched on a terminal too */
     bool is_open;  /* an agent may run below it, whose commands are commands */
+    struct program program;
 };
 
 static struct environment environment;
@@ -155,7 +155,8 @@ static _Noreturn void record(const struct agent *agent, const struct tool *tool)
         .argv = tool->argv,
         .envp = set_up_environment(tool, run),
         .errors_only = !tool->is_given,
-        .kept = {report_fd(), -1, -1},
+        .kept = {-1, -1},
+        .meanwhile = report_running,
     };
     struct report_end end;
 
@@ -184,6 +185,7 @@ int shim_main_as_program(char **argv)
     struct agent agent;
     const char *called_as = program_called_as(argv);
 
+    observe_hold_closed_fds();
     tool.name = program_base(called_as);
     tool.argv = argv;
     if (program_find(&tool.program, tool.name, agent_search_path(), getenv(AGENT_SHIMS)) < 0)
@@ -202,6 +204,7 @@ int shim_main(int argc, char **argv)
     static struct tool tool; /* zeroed: it has no place in the file */
     struct agent agent;
 
+    observe_hold_closed_fds();
     if (argc < 3) {
         fputs("flightrec-helper shim: usage: flightrec-helper shim PROGRAM ARGV0 [ARGUMENT...]\n",
               stderr);

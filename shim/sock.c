@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -60,13 +61,14 @@ int sock_connect(struct connection *c, const char *path, const char *role)
     return 0;
 }
 
-/* Send all of it or as much as the socket takes; return how much, or -1 where nobody is there. */
-static ssize_t send_some(int fd, const uint8_t *data, size_t size)
+/* Send as much as the socket takes; return how much, or -1 where nobody is there. */
+static ssize_t send_some(int fd, struct iovec pieces[2])
 {
+    struct msghdr message = {.msg_iov = pieces, .msg_iovlen = 2};
     ssize_t sent;
 
     do
-        sent = send(fd, data, size, MSG_NOSIGNAL);
+        sent = sendmsg(fd, &message, MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return 0;
@@ -75,23 +77,21 @@ static ssize_t send_some(int fd, const uint8_t *data, size_t size)
 
 int sock_flush(struct connection *c, struct queue *queue)
 {
-    ssize_t sent;
-
-    while (c->hello_sent < c->hello_size) {
-        sent = send_some(c->fd, c->hello + c->hello_sent, c->hello_size - c->hello_sent);
-        if (sent <= 0)
-            return (int)sent;
-        c->hello_sent += (size_t)sent;
-    }
-    for (;;) {
+    while (sock_is_behind(c, queue)) {
         struct bytes unsent = queue_unsent(queue);
-        if (unsent.size == 0)
-            return 0;
-        sent = send_some(c->fd, unsent.data, unsent.size);
+        size_t hello = c->hello_size - c->hello_sent;
+        struct iovec pieces[] = {
+            {c->hello + c->hello_sent, hello},
+            {(void *)(uintptr_t)unsent.data, unsent.size},
+        };
+        ssize_t sent = send_some(c->fd, pieces); /* in one call: the daemon wakes up once */
         if (sent <= 0)
             return (int)sent;
-        queue_advance(queue, (size_t)sent);
+        hello = hello < (size_t)sent ? hello : (size_t)sent;
+        c->hello_sent += hello;
+        queue_advance(queue, (size_t)sent - hello);
     }
+    return 0;
 }
 
 bool sock_is_behind(const struct connection *c, const struct queue *queue)

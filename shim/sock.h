@@ -13,8 +13,8 @@ struct connection {
     int fd; /* -1: none */
     uint8_t hello[HELLO_ROOM];
     size_t hello_size, hello_sent;
-    uint8_t in[WIRE_LENGTH_SIZE + WIRE_FRAME_MAX];
     size_t got, taken; /* bytes in `in`, and of those the ones of messages already handed out */
+    uint8_t in[WIRE_LENGTH_SIZE + WIRE_FRAME_MAX];
 };
 
 /* Connect and have a hello ready. Return 0, or -1 with errno: EPERM where the server is of another

@@ -9,8 +9,8 @@ enum { TAIL_SIZE = 8 * 1024 };
 
 /* Zero it to begin. */
 struct tail {
-    char ring[TAIL_SIZE];
     uint64_t total; /* bytes that were added; the next one goes to ring[total % TAIL_SIZE] */
+    char ring[TAIL_SIZE];
 };
 
 void tail_add(struct tail *, const char *bytes, size_t size);

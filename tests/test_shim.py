@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from collections import Counter
@@ -16,8 +17,11 @@ import psutil
 import pytest
 
 from agent_stage import PATIENCE_S, Seen, Stage, only, open_stage, throwaway_stage
+from flightrec.hint_words import HintWords
+from flightrec.hints import HintRule
 from flightrec.missed import read_helper_counters
 from flightrec.paths import find_paths
+from flightrec.rules import Origin, Remedy, Scope, Trigger
 from flightrec.unwrap import OUTER_PREFIXES, SILENT_PREFIXES
 from flightrec.wire import (
     PROTOCOL,
@@ -417,6 +421,19 @@ def test_the_last_bytes_of_long_outputs_are_told(stand: Stand) -> None:
     assert run.finished.tail_total == len(b"".join(b"%d\n" % n for n in range(1, 100001))) + 700007
 
 
+@pytest.mark.parametrize("shell", ["bash", "/bin/zsh"])
+def test_the_last_bytes_of_a_flood_are_told(stand: Stand, shell: str) -> None:
+    """Most of a flood is moved on unread."""
+    text = "seq 3000000; echo the end; exit 1"
+
+    run = only_command(stand.runs([shell, "-c", text]))
+    seen = stand.stage.run([shell, "-c", text], stand.stage.plain)
+
+    assert run.finished is not None
+    assert run.finished.tail == seen.output[-8192:]
+    assert run.finished.tail_total == len(seen.output)
+
+
 def test_a_file_behind_standard_output_is_read_afterwards(stand: Stand, tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
         subprocess.run(
@@ -555,6 +572,58 @@ def test_a_hint_comes_first_on_standard_error(stand: Stand, shell: str) -> None:
     assert seen.errors.decode().startswith(f"{HINT}\ngit: 'statsu' is not a git command")
     assert seen.output == b""
     assert seen.errors.count(b"flightrec") == 1  # its parts say nothing
+
+
+@pytest.fixture
+def words(stand: Stand) -> Iterator[HintWords]:
+    """The filter of a daemon that knows one rule."""
+    trigger = Trigger("unknown subcommand", ("git", "statsu"))
+    rule = HintRule(
+        id="ERR-1",
+        offered=True,
+        trigger=trigger,
+        remedy=Remedy("replace", ("git", "status")),
+        scope=Scope.USER,
+        project="/p",
+        origin=Origin.RECORDED,
+        c=1,
+        d=0,
+        failed=True,
+        failures=1,
+    )
+    words = HintWords(stand.paths.hint_words)
+    words.publish()
+    words.add([rule])
+    yield words
+    words.close()
+    stand.paths.hint_words.unlink()
+
+
+def test_a_command_in_no_rule_is_not_held_up_by_a_question(stand: Stand, words: HintWords) -> None:
+    asked = {}
+    for command in ("make nothing", "git --version", "cd sub && git statsu", "(git;true)"):
+        run = only_command(stand.runs(["bash", "-c", command]))
+        asked[command] = run.starting.wants_reply
+
+    assert asked == {
+        "make nothing": False,
+        "git --version": True,
+        "cd sub && git statsu": True,
+        "(git;true)": True,
+    }
+    words.clear()
+    assert not only_command(stand.runs(["bash", "-c", "git statsu"])).starting.wants_reply
+
+
+def test_a_filter_whose_daemon_is_gone_is_not_believed(stand: Stand, words: HintWords) -> None:
+    words.clear()
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    with stand.paths.hint_words.open("r+b") as file:
+        file.seek(8)
+        file.write(struct.pack("<I", gone.pid))
+
+    assert only_command(stand.runs(["bash", "-c", "make nothing"])).starting.wants_reply
 
 
 def test_a_login_bash_by_full_path_gets_its_hint(stand: Stand) -> None:

@@ -326,6 +326,45 @@ def _read_all(mine: socket.socket) -> bytes:
         return stream.read()
 
 
+CLOSED = ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-", ">&- 2>&-", "<&- 2>&-")
+
+
+@pytest.mark.parametrize("words", [["bash"], ["/bin/bash"], ["zsh"], ["/bin/zsh"], ["sh"], []])
+@pytest.mark.parametrize("closed", CLOSED)
+def test_standard_descriptors_may_be_closed(stage: Stage, words: list[str], closed: str) -> None:
+    """What we open meanwhile must not take their place."""
+    text = "for i in 0 1 2; do test -e /proc/$$/fd/$i && echo $i; done >seen; echo x; git statsu"
+    command = [*words, "-c", text] if words else ["git", "statsu"]
+    launcher = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *command]
+    seen = stage.folder / "seen"
+    found = []
+    for environment in (stage.plain, stage.recorded):
+        seen.write_text("")
+        found.append((stage.run(launcher, environment), seen.read_text()))
+
+    assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh", "sh"])
+def test_an_output_that_a_program_closes_ends_at_once(stage: Stage, shell: str) -> None:
+    """Its reader need not wait for the program's end."""
+    process = subprocess.Popen(
+        [shell, "-c", "echo a; echo b >&2; exec >&- 2>&-; read -r line"],
+        env=stage.recorded,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdin, process.stdout, process.stderr:
+        assert process.stdout.read() == b"a\n"
+        assert process.stderr.read() == b"b\n"
+        assert process.poll() is None
+    process.wait(PATIENCE_S)
+
+
 @pytest.mark.parametrize("shell", ["bash", "/bin/bash", "/bin/zsh"])
 @pytest.mark.parametrize("append", [True, False])
 def test_standard_streams_may_be_one_file(
