@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,15 +14,25 @@ from flightrec.errors import ExitCode, FlightrecError
 from flightrec.rules import Guard
 
 
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[DaemonProcess]:
+    """One daemon for all tests that end none."""
+    home = tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp")
+    with home, DaemonProcess(Path(home.name)) as running:
+        running.wait_for_writer()
+        yield running
+
+
 @pytest.fixture
 def cli(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    lasting: DaemonProcess, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Cli]:
-    """A git project to stand in, and a daemon of its own."""
-    with DaemonProcess(home) as daemon:
-        daemon.wait_for_writer()
-        with stand_in_project(daemon, monkeypatch, capsys) as made:
-            yield made
+    """A git project to stand in, and a daemon that has recorded nothing and guards nothing."""
+    monkeypatch.setenv("HOME", str(lasting.paths.home))
+    with stand_in_project(lasting, monkeypatch, capsys) as made:
+        yield made
+    lasting.ask("project_guard", cwd=str(made.project), mode="off")
+    lasting.ask("forget", since_us=0)
 
 
 def test_a_rule_is_guarded_by_until_the_person_says_off(cli: Cli) -> None:
@@ -71,17 +82,18 @@ def test_a_project_is_guarded_from_anywhere_in_it(
     assert cli("rules", "guard", "--project", str(cli.project), "off") == "Nothing is guarded.\n"
 
 
-def test_what_is_guarded_is_kept_where_the_daemon_starts_anew(cli: Cli) -> None:
-    rule = cli.teach()
-    cli("rules", "guard", rule.id, "deny")
-    cli("rules", "guard", "--project", "ask")
-    before = cli("rules", "guard")
+def test_what_is_guarded_is_kept_where_the_daemon_starts_anew(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with DaemonProcess(home) as daemon, stand_in_project(daemon, monkeypatch, capsys) as cli:
+        rule = cli.teach()
+        cli("rules", "guard", rule.id, "deny")
+        before = cli("rules", "guard", "--project", "ask")
+        assert "deny" in before
+        assert "ask" in before
 
-    cli("daemon", "stop")
-
-    assert cli("rules", "guard") == before
-    assert "deny" in before
-    assert "ask" in before
+    with DaemonProcess(home):
+        assert cli("rules", "guard") == before
 
 
 @pytest.mark.parametrize(
