@@ -94,6 +94,12 @@ class Shims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     never: tuple[Pattern, ...] = ()
 
 
+class Agents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Agents in ``flightrec run``: whether they are given hooks for that run."""
+
+    hooks: bool = True
+
+
 class Daemon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The background process. It leaves when no shell is connected for ``idle_exit_minutes``."""
 
@@ -113,6 +119,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     export: Export = Export()
     retention: Retention = Retention()
     shims: Shims = Shims()
+    agents: Agents = Agents()
     daemon: Daemon = Daemon()
 
 

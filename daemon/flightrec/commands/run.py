@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from flightrec.agent_injection import HookFolder, Start, with_hooks
 from flightrec.agent_session import (
     ROOT_VARIABLE,
     SESSION_VARIABLE,
@@ -27,8 +28,11 @@ from flightrec.commands.init import find_command
 from flightrec.config import load_settings
 from flightrec.connection import Connection
 from flightrec.errors import ExitCode, FlightrecError
+from flightrec.hook_files import Person
+from flightrec.hook_parts import Setup
 from flightrec.lifecycle import end_with_parent
 from flightrec.paths import Paths, find_paths
+from flightrec.places import find_place
 from flightrec.shimmed_programs import RUNTIMES, SHELLS, shimmed_programs
 from flightrec.store import Store
 from flightrec.wire import SessionEnded
@@ -79,6 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the command takes."""
     parser.add_argument("--quiet", action="store_true", help="say nothing at the end")
     parser.add_argument(
+        "--no-hooks", action="store_true", help="give the agent no hooks for this run"
+    )
+    parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command with its words"
     )
 
@@ -102,7 +109,10 @@ def run(arguments: argparse.Namespace) -> int:
         except (FlightrecError, OSError) as error:
             _say(f"nothing is recorded: {error}", quiet=arguments.quiet)
             return _become(words)
-        status = _run_agent(words, names, session)
+        start = Start(tuple(words), dict(os.environ))
+        if not arguments.no_hooks:
+            start = _with_hooks(start, session, paths)
+        status = _run_agent(start, names, session)
         _conclude(paths, session, quiet=arguments.quiet)
     return _end_like(status)
 
@@ -134,6 +144,18 @@ def _agent_name(words: Sequence[str]) -> str:
 # --- starting ------------------------------------------------------------------------------------
 
 
+def _with_hooks(start: Start, session: AgentSession, paths: Paths) -> Start:
+    """Give an agent hooks for this run where it takes any; without them it runs as well."""
+    folder = HookFolder(session.shims / ".hooks", Setup(session.placed.folder))
+    try:
+        if not load_settings(paths.config).agents.hooks:
+            return start
+        root = Path(find_place(str(Path.cwd())).worktree)
+        return with_hooks(start, folder, Person(paths, os.environ), root)
+    except (FlightrecError, OSError):
+        return start
+
+
 def _become(words: list[str]) -> int:
     """Be the command, unrecorded; return only where there is none."""
     _restore_signals()
@@ -159,7 +181,7 @@ def _restore_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-def _run_agent(words: list[str], names: frozenset[str], session: AgentSession) -> int:
+def _run_agent(start: Start, names: frozenset[str], session: AgentSession) -> int:
     """Run the command to its end; return its status as ``waitpid`` gives it."""
     watched = {*_PASSED_ON, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
@@ -167,18 +189,19 @@ def _run_agent(words: list[str], names: frozenset[str], session: AgentSession) -
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
-        _be_agent(words, names, session, before)
+        _be_agent(start, names, session, before)
     return _wait(pid, watched)
 
 
 def _be_agent(
-    words: list[str], names: frozenset[str], session: AgentSession, mask: Iterable[int]
+    start: Start, names: frozenset[str], session: AgentSession, mask: Iterable[int]
 ) -> NoReturn:
     """In the child: become the command, through the helper where it is itself to be recorded."""
     status = NOT_EXECUTABLE
     try:
         end_with_parent(signal.SIGKILL)  # whoever kills us so means the command
-        environment = session_environment(os.environ, session)
+        words = list(start.words)
+        environment = session_environment(start.environment, session)
         environment[ROOT_VARIABLE] = str(os.getpid())
         found = shutil.which(words[0], path=os.environ.get("PATH")) or words[0]
         role = _recorded_as(words, names)
