@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,23 @@ def test_eval_writes_predictions_for_another_scorer(corpus: Path, tmp_path: Path
 def test_eval_takes_one_source(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["eval", str(corpus), "--source", "other", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["items"][0]["sessions"] == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_eval_looks_at_no_folder_of_this_machine(tmp_path: Path) -> None:
+    """What somebody else owns is not learned from, but here it only has the same name."""
+    repository = tmp_path / "repository"
+    (repository / ".git").mkdir(parents=True)
+    (repository / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    os.chown(repository, 12345, 12345)
+    slip = [
+        event("slip", 0, "gti log", 127, "bash: gti: command not found\n"),
+        event("slip", 1, "git log"),
+    ]
+    label = {"session": "slip", "source": "own", "pairs": []}
+    write_corpus(tmp_path, [label], [{**one, "cwd": str(repository)} for one in slip])
+
+    assert len(list(predict(read_corpus(tmp_path)))) == 1
 
 
 def test_eval_says_where_there_is_nothing_to_read(

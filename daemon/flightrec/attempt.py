@@ -24,7 +24,7 @@ class Attempt:
 
     ``output`` is what the failed one printed, plain, ``prose`` that without its list of options;
     ``same_chain`` tells that the lines around the two are the same but for these segments;
-    ``failed_text`` and ``later_text`` are the two as written.
+    ``failed_text`` and ``later_text`` are the two as written, ``later_line`` is the whole line.
     """
 
     failure: Failure
@@ -36,6 +36,7 @@ class Attempt:
     same_chain: bool
     failed_text: str
     later_text: str
+    later_line: str
 
     @property
     def same_name(self) -> bool:

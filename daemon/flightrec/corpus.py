@@ -17,7 +17,7 @@ import msgspec
 from flightrec.errors import FlightrecError
 from flightrec.ingest import CommandRun, ingest
 from flightrec.pairing import Recovery
-from flightrec.places import Places
+from flightrec.places import Place, Places, working_folder
 from flightrec.recorder import Recorder
 from flightrec.redact import Redactor
 from flightrec.store import Store
@@ -145,7 +145,7 @@ def predict(sessions: Iterable[Session], *, full: bool = False) -> Iterator[Pred
     """Yield what a recorder finds in sessions; ``full`` hands it every tail, for comparison."""
     with contextlib.closing(Store.open(":memory:")) as store:
         recorder = Recorder(store)
-        redactor, places = Redactor(), Places()
+        redactor, places = Redactor(), _OtherPlaces()
         for session in sessions:
             numbers: dict[bytes, int] = {}
             for event in session.events:
@@ -154,6 +154,15 @@ def predict(sessions: Iterable[Session], *, full: bool = False) -> Iterator[Pred
                 for recovery in recorder.record(run).recoveries:
                     if recovery.proven:
                         yield _prediction(event.session, recovery, numbers)
+
+
+class _OtherPlaces(Places):
+    """The places of another machine: what this one has under the same name is not looked at."""
+
+    def find_for(self, command: str, cwd: str, now_s: float) -> Place:  # noqa: ARG002 - time stands still
+        """Return the folder that a command line works in, as its words say."""
+        folder = working_folder(command, cwd)
+        return Place(folder, folder)
 
 
 def _prediction(session: str, recovery: Recovery, numbers: dict[bytes, int]) -> Prediction:

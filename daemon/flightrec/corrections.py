@@ -220,7 +220,8 @@ def requoted(attempt: Attempt) -> bool:
         return before == after
     if not before or attempt.failed_text == attempt.later_text:
         return False
-    if before == after:
+    whole = (_unquoted(t) for t in (attempt.failure.line.text, attempt.later_line))
+    if before == after or len(set(whole)) == 1:
         return True
     if not attempt.same_name or "\n" in attempt.failed_text:
         return False

@@ -24,7 +24,7 @@ class FailedOutput:
     """
 
     def __init__(self, tail: str) -> None:
-        self.text = plain(tail)
+        self.text = plain(tail).replace('\\"', '"')  # as logs quote what they hold
         self.lists_options = len(_OPTION_LINE.findall(self.text[-4096:])) >= _OPTION_LINES_MIN
         if self.lists_options:  # what options there are is no error
             self.text = _OPTION_TEXT.sub("", self.text)

@@ -40,6 +40,7 @@ class Table:
             self._by_key.setdefault(row.key, []).append(index)
 
     def __iter__(self) -> Iterator[Wording]:
+        """Yield all of them."""
         return iter(self._rows)
 
     def among(self, keys: frozenset[str]) -> Iterator[Wording]:
@@ -180,6 +181,7 @@ _VERSION_CONTROL = (
     _row(K.NOT_A_REPOSITORY, "hg", "no repository found"),
     _row(K.NOT_A_REPOSITORY, "svn", "is not a working copy"),
     _row(K.MISSING_TARGET, "git", "does not appear to be a git repository", r"QUOTED does not appear to be a git"),
+    _row(K.MISSING_TARGET, "ansible", "was not found", r"the module NAME was not found"),
     _row(K.MISSING_TARGET, "git", "no such remote", r"no such remote:? ?NAME"),
     _row(K.MISSING_TARGET, "git", "no configured push destination"),
     _row(K.MISSING_TARGET, "git", "no remote repository specified"),
@@ -237,7 +239,7 @@ _SUBCOMMANDS = (
     _row(K.UNKNOWN_SUBCOMMAND, "script", "script not found", r"script not found:? NAME$"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", 'command "', r"error command QUOTED not found"),
     _row(K.UNKNOWN_SUBCOMMAND, "script", "couldn't find a script named", r"couldn't find a script named QUOTED"),
-    _row(K.UNKNOWN_SUBCOMMAND, "", "command", r"(?:unknown|unrecogni[sz]ed|invalid|undefined|unsupported|no such|not a valid) (?:sub-?)?command(?: verb| line)?:? ?NAME(?:$| )"),
+    _row(K.UNKNOWN_SUBCOMMAND, "", "command", r"(?:unknown|unrecogni[sz]ed|invalid|undefined|unsupported|no such|not a valid) (?:sub-?)?command(?: verb| line)?:? ?NAME(?:$|[ ;,.])"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "command", r"no such (?:sub-?)?command"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "command", r"QUOTED is not (?:a |an |in the )(?:\S{1,40} ){0,3}(?:sub-?)?(?:command|task)"),
     _row(K.UNKNOWN_SUBCOMMAND, "", "command", r"(?:sub-?)?command QUOTED (?:is )?(?:not (?:found|defined|recogni\w+)|unknown|does not exist)"),
@@ -458,6 +460,7 @@ _SERVICES = (
     _row(K.MISSING_TARGET, "container", "volume", r"(?:no such volume: NAME|external volume NAME not found)"),
     _row(K.ALREADY_EXISTS, "container", "is already in use by container", r"name QUOTED is already in use"),
     _row(K.MISSING_TARGET, "kubernetes", "not found", r"(?:\(notfound\)): \S{1,60} QUOTED not found"),
+    _row(K.MISSING_TARGET, "", ": context not found", r"context NAME: context not found"),
     _row(K.MISSING_TARGET, "kubernetes", "context", r"context \"?(?P<name>[\w.@:/-]+)\"? does not exist|no context exists with the name: NAME"),
     _row(K.MISSING_TARGET, "kubernetes", "release: not found"),
     _row(K.CONNECTION, "kubernetes", "did you specify the right host or port"),

@@ -44,13 +44,19 @@ _RUNNERS: dict[str, tuple[str, ...]] = {
 _VALUED: dict[str, frozenset[str]] = {
     "aws": frozenset(("--profile", "--region", "--output", "--endpoint-url")),
     "cargo": frozenset(("--manifest-path", "-Z", "--config", "-C")),
-    "docker": frozenset(("-H", "--host", "-c", "--context", "-l", "--log-level", "--config")),
+    "docker": word_set(
+        "-H --host -c --context -l --log-level --config -f --file -p --project-name --profile"
+        " --env-file --project-directory"
+    ),
     "gcloud": frozenset(("--project", "--account")),
     "gh": frozenset(("-R", "--repo")),
     "git": frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace")),
     "go": frozenset(("-C",)),
     "helm": frozenset(("-n", "--namespace", "--kube-context", "--kubeconfig")),
     "kubectl": frozenset(("-n", "--namespace", "--context", "--kubeconfig", "-s", "--server")),
+    "gradle": frozenset(("-p", "--project-dir", "-b", "--build-file")),
+    "hg": frozenset(("-R", "--repository", "--cwd")),
+    "mvn": frozenset(("-f", "--file", "-s", "--settings", "-pl", "--projects", "-P", "-rf")),
     "npm": frozenset(("--prefix", "-C", "-w", "--workspace")),
     "pnpm": frozenset(("--dir", "-C", "--filter", "-F")),
     "systemctl": frozenset(("-H", "-M", "-n", "-o", "-t", "--type")),
@@ -236,10 +242,14 @@ def _subcommand(name: str, words: tuple[str, ...]) -> str:
     position = 0
     while position < len(words) and words[position].startswith("-"):
         position += 2 if words[position] in valued else 1
-    rest = [word for word in words[position : position + 2] if not word.startswith("-")]
-    if len(rest) == 2 and rest[0] in _TWO_LEVELS.get(name, ()):
-        return " ".join(rest)
-    return rest[0] if rest else ""
+    verb = "".join(words[position : position + 1])
+    if verb not in _TWO_LEVELS.get(name, ()):
+        return verb
+    position += 1
+    while position < len(words) and words[position] in valued:
+        position += 2
+    rest = "".join(words[position : position + 1])
+    return f"{verb} {rest}" if rest and not rest.startswith("-") else verb
 
 
 def _inline_code(name: str, words: tuple[str, ...]) -> str:

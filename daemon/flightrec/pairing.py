@@ -32,6 +32,7 @@ from flightrec.remedies import (
 from flightrec.remedy_tables import (
     DIRECTORY_KINDS,
     DIRECTORY_OPTIONS,
+    DIRECTORY_OPTIONS_OF,
     FILE_OPTIONS,
     MENDING_RUNS,
     PRIVILEGE_KINDS,
@@ -261,7 +262,9 @@ class _Pairing:
             if entry.failure is None and entry.run.exit == 0:
                 steps += self._steps_of(entry.run, entry.line, len(entry.line.segments), before)
         steps += self._steps_of(self.passed.run, self.passed.line, index, before)
-        return steps
+        line = self.failure.line
+        same = {self._key(segment) for segment in line.segments[: self.failure.segment]}
+        return [s for s in steps if not (s.changes_environment and s.text in same)]
 
     def _done_before(self) -> set[str]:
         """Return what had been run already when the failure happened, its own line included."""
@@ -312,6 +315,7 @@ class _Pairing:
             same_chain=self._same_chain(index),
             failed_text=self.failure.line.core_text(self.failure.segment),
             later_text=self.passed.line.core_text(index),
+            later_line=self.passed.line.text,
         )
         if self._prepares(later, index):
             return None
@@ -341,7 +345,10 @@ class _Pairing:
             self._is_about_the_place()
             and self.failed.name == later.name
             and not change.removed
-            and any(map(_tells_where, change.added, (*change.added[1:], "")))
+            and any(
+                _tells_where(later.name, option, value)
+                for option, value in zip(change.added, (*change.added[1:], ""), strict=False)
+            )
         )
 
     def _much_the_same(self, later: Invocation, change: Change) -> bool:
@@ -426,11 +433,12 @@ def _assigned(segment: SimpleCommand) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _tells_where(option: str, value: str) -> bool:
+def _tells_where(program: str, option: str, value: str) -> bool:
     """Whether an option names a folder, or a file in one: ``make -f x.mk`` is about this one."""
-    if option in FILE_OPTIONS:
-        return "/" in value
-    return option in DIRECTORY_OPTIONS or option.startswith("-chdir=")
+    if option in FILE_OPTIONS and "/" in value:
+        return True
+    own = DIRECTORY_OPTIONS_OF.get(program, frozenset())
+    return option in DIRECTORY_OPTIONS | own or option.startswith("-chdir=")
 
 
 def _path_from(directory: str, word: str) -> str:

@@ -57,7 +57,9 @@ def _subcommand_suggested(attempt: Attempt) -> bool:
     later = attempt.later
     if not attempt.change.added or not later.subcommand:
         return False
-    if not stands_in(f"{later.program} {later.subcommand}", attempt.prose):
+    spelled = stands_in(f"{later.program} {later.subcommand}", attempt.prose)
+    last = re.escape(later.subcommand.split()[-1])
+    if not spelled and not re.search(rf"['\"]{last}['\"] (?:sub)?command", attempt.prose):
         return False
     return bool(attempt.kept_things)
 

@@ -489,8 +489,15 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
 
 DIRECTORY_OPTIONS = word_set(
     "-C --prefix --cwd --dir --directory --manifest-path --project-directory --chdir -chdir --root"
-    " --rootdir --work-tree --git-dir --project --source -S -w --workspace --filter"
+    " --rootdir --work-tree --git-dir --project --source -S --workspace --filter"
 )
+DIRECTORY_OPTIONS_OF: dict[str, frozenset[str]] = {
+    "gradle": frozenset(("-p", "--project-dir")),
+    "hg": frozenset(("-R", "--repository")),
+    "mvn": frozenset(("-f", "--file", "-pl", "--projects")),
+    "npm": frozenset(("-w",)),
+    "pnpm": frozenset(("-F",)),
+}
 FILE_OPTIONS = frozenset(("-f", "--file"))
 DIRECTORY_KINDS = frozenset(
     (K.MISSING_FILE, K.MISSING_MANIFEST, K.NOT_A_REPOSITORY, K.MISSING_MODULE, K.EMPTY_RESULT,

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 
 from flightrec.attempt import Attempt, meant_words
+from flightrec.change import compare_words
 from flightrec.corrections import (
     called_differently,
     option_corrected,
@@ -18,7 +19,7 @@ from flightrec.corrections import (
 )
 from flightrec.failure_kinds import FailureKind, K
 from flightrec.invocation import PYTHON, base_name, word_set
-from flightrec.likeness import is_like, is_path_typo, is_typo
+from flightrec.likeness import is_like, is_near, is_path_typo, is_typo
 from flightrec.proposals import letters_added, suggested
 from flightrec.remedy_tables import (
     CHANGING_VERBS,
@@ -177,8 +178,15 @@ def target_corrected(attempt: Attempt) -> bool:
     if not wrong or len(rest) > len(change.kept):
         return False
     meant = meant_words(attempt.output)
+    alone = len(change.removed) == len(change.added) == 1
     return any(
-        (is_like(w, right) or is_path_typo(w, right) or {w, right} <= _BRANCHES or right in meant)
+        (
+            is_like(w, right)
+            or is_path_typo(w, right)
+            or {w, right} <= _BRANCHES
+            or right in meant
+            or (alone and len(w) > 3 and w in named and is_near(w, right))
+        )
         and _without_digits(w) != _without_digits(right)
         for w in wrong
         for right in change.added
@@ -291,6 +299,35 @@ def variable_as_argument(attempt: Attempt) -> bool:
     assigned = {w.partition("=")[0] for w in attempt.change.added if "=" in w}
     assigned |= {name.removeprefix("-D") for name in assigned}
     return attempt.same_name and bool(assigned.intersection(attempt.failure.named))
+
+
+def subcommand_added(attempt: Attempt) -> bool:
+    """Whether half of a subcommand was missing: ``kubectl create secret generic db``."""
+    change, known = attempt.change, attempt.failed.subcommand.split()
+    if not attempt.same_name or change.removed or len(change.added) != 1 or not known:
+        return False
+    (word,) = change.added
+    behind = [*known, word]
+    words = list(attempt.later.words)
+    return word.isalpha() and behind in (words[i : i + len(behind)] for i in range(len(words)))
+
+
+def empty_word_dropped(attempt: Attempt) -> bool:
+    """Whether an empty word was left out that made the next one a file: ``sed -i '' s/a/b/ f``."""
+    change = attempt.change
+    return attempt.same_tool and not change.added and set(change.removed) == {""}
+
+
+def wrapper_corrected(attempt: Attempt) -> bool:
+    """Whether the option that the error names was one of a wrapper's: ``timeout --kil-after=1``."""
+    failed, later = attempt.failed, attempt.later
+    if failed.words != later.words or not attempt.same_name or failed.wrappers[:1] == ():
+        return False
+    change = compare_words(failed.wrappers, later.wrappers)
+    wrong = [w for w in change.removed if w in attempt.failure.named]
+    return len(wrong) == len(change.removed) == 1 and any(
+        is_like(wrong[0], a) for a in change.added
+    )
 
 
 def tool_corrected(attempt: Attempt) -> bool:
@@ -469,6 +506,8 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     K.UNKNOWN_OPTION: (
         option_corrected,
         slip_corrected,
+        subcommand_added,
+        wrapper_corrected,
         other_flavour,
         suggested,
         words_joined,
@@ -490,6 +529,7 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
         path_corrected,
         program_path_corrected,
         as_module,
+        empty_word_dropped,
         option_added,
         suggested,
         words_joined,
