@@ -62,7 +62,8 @@ class AgentEvent:
 
     ``session`` is the client's own name for it, ``tool_use_id`` empty where it has none.
     ``tool_input`` is the whole input of the shell tool, of which ``command`` is a part, ``prompt``
-    what the person typed: raw, and to be kept nowhere.
+    what the person typed: raw, and to be kept nowhere. ``permission_mode`` is how the client asks
+    the person, empty where it does not say.
     """
 
     moment: Moment
@@ -74,6 +75,7 @@ class AgentEvent:
     tool_input: Payload | None = None
     end: End | None = None
     prompt: str = ""
+    permission_mode: str = ""
 
 
 class OddPayloadError(Exception):
@@ -143,6 +145,7 @@ def _read_command(payload: Payload, dialect: Dialect, event: AgentEvent) -> Agen
         command=command,
         tool_input=tool_input,
         end=dialect.read_end(payload) if event.moment is Moment.AFTER else None,
+        permission_mode=_text(payload, "permission_mode"),
     )
 
 

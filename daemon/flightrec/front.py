@@ -19,6 +19,7 @@ from flightrec.capture import asked_for, is_own
 from flightrec.config import IgnoreFilter, Settings
 from flightrec.hint_desk import HintDesk
 from flightrec.hints import Hint
+from flightrec.hooks import Hooks
 from flightrec.ingest import to_text
 from flightrec.missed import Missed
 from flightrec.pausing import Pause
@@ -29,6 +30,8 @@ from flightrec.wire import (
     CommandFinished,
     CommandStarting,
     Committed,
+    HookFired,
+    HookReply,
     Phase,
     Reply,
     SessionEnded,
@@ -105,7 +108,13 @@ class Front:
         self._open: OrderedDict[bytes, OpenRun] = OrderedDict()
         self._bringers: dict[bytes, Peer] = {}
         self._writer = 1
+        self.hooks = Hooks(self)
         self.use(Settings())
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether the person wants hints at all."""
+        return self._settings.hints.enabled
 
     def use(self, settings: Settings) -> None:
         """Follow these settings from now on."""
@@ -121,7 +130,9 @@ class Front:
             case CommandFinished():
                 self._finish(message, peer)
             case SessionEnded():
-                self._end_session(message)
+                self.end_session(message)
+            case HookFired():
+                self.hooks.handle(message, peer.send)
             case _:
                 pass  # what only a daemon says is no harm from a client
 
@@ -132,6 +143,8 @@ class Front:
                 peer.send(encode(Reply(message.run, Phase.START, Verdict.NONE)))
             case CommandFinished(wants_reply=True):
                 peer.send(encode(Reply(message.run, Phase.FINISH, Verdict.NONE)))
+            case HookFired(wants_reply=True):
+                peer.send(encode(HookReply(message.id)))
 
     # --- commands ----------------------------------------------------------------------------
 
@@ -144,6 +157,8 @@ class Front:
         asked = asked_for(starting)
         fate = Fate.OWN if asked is None else self._decide(asked, session)
         starting = asked or starting
+        if fate is Fate.RECORD:
+            starting = self.hooks.shell_started(starting)
         run = OpenRun(starting, peer, fate)
         self._open_run(run)
         if fate is Fate.RECORD:
@@ -154,11 +169,20 @@ class Front:
         self._reply(starting, peer, Phase.START, verdict)
         peer.send(encode(Committed([starting.run])))
 
-    def _decide(self, starting: CommandStarting, session: Session) -> Fate:
+    def is_private(self, starting: CommandStarting) -> bool:
+        """Whether this command is to leave no trace."""
         if self.config_error or self.pause.covers(starting.session, _wall_us()):
-            return Fate.PRIVATE
+            return True
         command, cwd = to_text(starting.command), to_text(starting.cwd)
-        if any(self._ignore.ignores(command, at) for at in {cwd, working_folder(command, cwd)}):
+        return any(self._ignore.ignores(command, at) for at in {cwd, working_folder(command, cwd)})
+
+    def wants(self, starting: CommandStarting) -> bool:
+        """Whether this command is to be recorded, as one more of its session."""
+        session = self._sessions.note(starting, time.monotonic())
+        return self._decide(starting, session) is Fate.RECORD
+
+    def _decide(self, starting: CommandStarting, session: Session) -> Fate:
+        if self.is_private(starting):
             return Fate.PRIVATE
         if is_own(starting):
             return Fate.OWN
@@ -186,7 +210,7 @@ class Front:
     def _answer_start(self, starting: CommandStarting, session: Session, peer: Peer) -> None:
         if not starting.wants_reply:
             return
-        if not self._settings.hints.enabled:
+        if not self.may_answer or self.hooks.has_hinted(starting.run):
             self._reply(starting, peer, Phase.START, Verdict.NONE)
             return
         self.desk.before(
@@ -208,13 +232,18 @@ class Front:
         if finished.cwd != run.starting.cwd:
             self.desk.warm(finished.cwd)
         self._bringers[finished.run] = peer
-        self._submit(link.Feed(self._with_path(run.starting), finished))
+        self._feed(run.starting, finished)
+
+    def _feed(self, starting: CommandStarting, finished: CommandFinished) -> None:
+        """Hand a whole run to the writer, where no hook of an agent may still say more of it."""
+        if not self.hooks.shell_finished(starting, finished):
+            self.submit(link.Feed(starting, finished))
 
     def _answer_finish(
         self, starting: CommandStarting, finished: CommandFinished, peer: Peer
     ) -> None:
         session = self._sessions.get(starting.session)
-        if session is None or not self._settings.hints.enabled:
+        if session is None or not self.may_answer:
             peer.send(encode(Reply(starting.run, Phase.FINISH, Verdict.NONE)))
             return
         self.desk.after(
@@ -233,7 +262,7 @@ class Front:
         holds = phase is Phase.START and self._is_to_hold(hint.shown.rule, starting.source)
         verdict = Verdict.HOLD if holds else Verdict.HINT
         peer.send(encode(Reply(starting.run, phase, verdict, text)))
-        self._submit(link.Shown(hint.shown))
+        self.submit(link.Shown(hint.shown))
 
     def _is_to_hold(self, rule: str, source: Source) -> bool:
         """Whether the person wants to be asked before a command runs that this rule is about."""
@@ -247,14 +276,22 @@ class Front:
 
     # --- sessions and connections ------------------------------------------------------------
 
-    def _end_session(self, message: SessionEnded) -> None:
+    def note(self, starting: CommandStarting, path: bytes | None) -> Session:
+        """Return what is known of its session's variables; ``path`` where its PATH is not."""
+        session = self._sessions.note(starting, time.monotonic())
+        if session.path is None:
+            session.path = path
+        return session
+
+    def end_session(self, message: SessionEnded) -> None:
         """Record what still ran with an unknown end, and forget the session."""
+        self.hooks.flush(message.session)
         for run in [r for r in self._open.values() if r.starting.session == message.session]:
             self._abandon(run)
         self._sessions.forget(message.session)
         self.desk.forget_session(message.session)
         self.pause.make_public(message.session)
-        self._submit(link.Ended(message.session, message.wall_us or _wall_us()))
+        self.submit(link.Ended(message.session, message.wall_us or _wall_us()))
 
     def lose(self, peer: Peer) -> None:
         """Note that a connection is closed; its running commands wait for another one."""
@@ -264,6 +301,7 @@ class Front:
 
     def sweep(self) -> None:
         """Record commands whose helper has been gone for too long to come back."""
+        self.hooks.sweep()
         limit = time.monotonic() - ORPHANED_AFTER_S
         for run in list(self._open.values()):
             if run.orphaned_s is not None and run.orphaned_s < limit:
@@ -277,7 +315,7 @@ class Front:
             mono_us = time.monotonic_ns() // 1000
             finished = CommandFinished(starting.run, None, None, [], None, b"", mono_us, _wall_us())
             self._bringers[starting.run] = run.peer
-            self._submit(link.Feed(starting, finished))
+            self._feed(starting, finished)
 
     # --- towards the disk --------------------------------------------------------------------
 
@@ -289,7 +327,10 @@ class Front:
         session.writer = self._writer
         return msgspec.structs.replace(starting, path=session.path)
 
-    def _submit(self, message: link.Feed | link.Shown | link.Ended) -> None:
+    def submit(self, message: link.Recorded) -> None:
+        """Queue a message for the writer; the oldest give way where there are too many."""
+        if isinstance(message, link.Feed):
+            message = link.Feed(self._with_path(message.starting), message.finished)
         dropped = self.backlog.add(link.key_of(message), link.encode(message))
         if dropped:
             self._give_up(dropped, Missed.BACKLOG)

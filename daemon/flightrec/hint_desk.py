@@ -192,6 +192,10 @@ class HintDesk:
         self._briefings = Briefings()
         self._is_empty = True
 
+    def same_run(self, session: bytes, known: bytes, run: bytes) -> None:
+        """Take what was shown for one run as shown for another: both are the same command."""
+        self._index.same_run(session, known, run)
+
     def forget_session(self, session: bytes) -> None:
         """Drop what was shown to a session that has ended."""
         self._index.forget_session(session)

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from flightrec.hints import HintRule, HintShown
+from flightrec.prompt_corrections import Spoken
 from flightrec.rules import Guard
 from flightrec.wire import CommandFinished, CommandStarting
 
@@ -41,6 +42,19 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, tag=3):
 
     session: bytes
     wall_us: int
+
+
+class Corrected(msgspec.Struct, frozen=True, array_like=True, tag=7):
+    """To the writer: a person named commands to an agent, perhaps for one that just failed; raw."""
+
+    session: bytes
+    event: bytes
+    spoken: Spoken
+    at_us: int
+
+
+Recorded = Feed | Shown | Ended | Corrected
+"""What is kept until it is committed."""
 
 
 class Ask(msgspec.Struct, frozen=True, array_like=True, tag=4):
@@ -113,7 +127,7 @@ class Note(msgspec.Struct, frozen=True, array_like=True, tag=16):
     text: str
 
 
-ToWriter = Feed | Shown | Ended | Ask | Reload | Drain
+ToWriter = Recorded | Ask | Reload | Drain
 FromWriter = Ready | Rules | Guarded | Stored | Answer | Trouble | Note
 
 RUN_KEY_SIZE = 16
@@ -129,7 +143,7 @@ def encode(message: ToWriter | FromWriter) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def key_of(message: Feed | Shown | Ended) -> bytes:
+def key_of(message: Recorded) -> bytes:
     """Return what the writer names this message by once it is committed."""
     match message:
         case Feed():
@@ -138,6 +152,8 @@ def key_of(message: Feed | Shown | Ended) -> bytes:
             return shown.run + bytes([shown.phase]) + shown.gate.encode()
         case Ended():
             return message.session + b"end"
+        case Corrected():
+            return message.event + b"said"
 
 
 class LinkReader(Generic[_Message]):

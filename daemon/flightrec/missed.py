@@ -26,6 +26,8 @@ class Missed(enum.StrEnum):
     BACKLOG = "too many waiting for the disk"
     UNFINISHED = "too many unfinished commands"
     ODD = "not recorded as it should be"
+    ODD_HOOK = "events of an agent that could not be read"
+    LARGE_HOOK = "events of an agent of more than 1 MiB"
     DEADLY = "ended the recorder every time"
 
 

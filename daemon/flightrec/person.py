@@ -115,6 +115,24 @@ def correct(
     return _teach(book, failing, working, act, kind="COR", everywhere=everywhere)
 
 
+def propose(book: Rulebook, failing: Safe, working: Safe, act: Act) -> Rule | None:
+    """Enter what the person told an agent to run instead, as a candidate: to be approved first.
+
+    None where there is such a rule already, whatever became of it.
+    """
+    draft = _draft(failing, working, Scope.PROJECT, proven=False)
+    if book.same(rule_key(draft.trigger, draft.remedy), act.project, bound=False) is not None:
+        return None
+    return book.add(
+        draft,
+        kind="COR",
+        origin=Origin.PERSON,
+        project=act.project,
+        at_us=act.at_us,
+        upstream=act.origin,
+    )
+
+
 def find(book: Rulebook, rule_id: str) -> Rule:
     """Return the rule with this id. Raises FlightrecError where there is none."""
     rule = book.rule(rule_id.upper())
@@ -131,6 +149,12 @@ def _event(verb: str, act: Act, *, once: bool = False) -> Event:
 def _teach(  # noqa: PLR0913 - two public verbs with the same words
     book: Rulebook, failing: Safe, working: Safe, act: Act, *, kind: str, everywhere: bool
 ) -> Rule:
+    scope = Scope.USER if everywhere else Scope.PROJECT
+    draft = _draft(failing, working, scope, proven=True)
+    return _enter(book, draft, kind, act, act.project, act.origin)
+
+
+def _draft(failing: Safe, working: Safe, scope: Scope, *, proven: bool) -> Draft:
     trigger_line, remedy_line = _read(failing), _read(working)
     if len(trigger_line.segments) != 1:
         raise FlightrecError("the failing command must be one simple command")
@@ -140,10 +164,8 @@ def _teach(  # noqa: PLR0913 - two public verbs with the same words
         remedy_line = _read(Safe(f"{working} {ANYTHING}"))
     slots = [part for part in words if isinstance(part, Slot)]
     remedy = _remedy(remedy_line, words, slots)
-    scope = Scope.USER if everywhere else Scope.PROJECT
     trigger = Trigger("", tuple(_value(part) for part in words))
-    draft = Draft(trigger, remedy, scope, bound=False, proven=True)
-    return _enter(book, draft, kind, act, act.project, act.origin)
+    return Draft(trigger, remedy, scope, bound=False, proven=proven)
 
 
 def _enter(  # noqa: PLR0913, PLR0917 - the rule, and whose it is

@@ -1,12 +1,14 @@
 """One run on its way: classify, store, count as evidence, pair, make a rule. The whole story."""
 
+import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from flightrec.classify import Failure, classify
+from flightrec.errors import FlightrecError
 from flightrec.evidence import (
     DEFAULT_THRESHOLDS,
     LastOutcome,
@@ -36,12 +38,17 @@ from flightrec.matching import (
 )
 from flightrec.pairing import find_recoveries
 from flightrec.parts import Parts, hidden_failure, is_part
+from flightrec.person import Act, propose
+from flightrec.prompt_corrections import Spoken, correction_of
 from flightrec.redact import Safe
 from flightrec.rulebook import Event, OpenHint, Rulebook, ShownHint
 from flightrec.rules import Origin, Rule, Scope, Verdict, rule_key
 from flightrec.session_history import Entry, Recovery, RecoveryKind, SessionHistory
 from flightrec.session_memory import SessionMemory
 from flightrec.shell_words import CommandLine, parse
+
+CORRECTED_WITHIN_US = 30 * 60 * 1_000_000
+"""How long after a command failed a person's word may be about it."""
 
 OWN_PROGRAMS = frozenset(("flightrec", "flightrec-helper"))
 """What the person does with the recorder is no work to learn from."""
@@ -168,6 +175,25 @@ class Recorder:
         for hint in self.book.open_hints(shown.session):
             if hint.gate and hint.rule == shown.rule:
                 self.book.close_hint(hint.row, outcome)
+
+    def corrected(
+        self, session: bytes, spoken: Spoken, redact: Callable[[str], Safe], at_us: int
+    ) -> None:
+        """Keep as a candidate what a person told an agent to run, if a command has just failed."""
+        entries = self._memory.history(session, before=b"").entries
+        last = entries[-1] if entries else None
+        failure = last.failure if last is not None else None
+        if last is None or failure is None or not failure.teachable:
+            return
+        if at_us - last.run.started_us > CORRECTED_WITHIN_US:
+            return
+        segment = last.line.segments[failure.segment]
+        failed = Safe(last.line.text[segment.start : segment.end])
+        named = correction_of(failed, spoken)
+        if named is not None:
+            act = Act(at_us, last.run.project, session, last.run.origin)
+            with contextlib.suppress(FlightrecError):  # it can be no half of a rule
+                propose(self.book, failed, redact(named), act)
 
     def hint_rules(self) -> Iterator[HintRule]:
         """Return all rules for a new hint index."""

@@ -19,11 +19,11 @@ from flightrec.exporter import Exporter
 from flightrec.guard_rows import guarded_projects
 from flightrec.hints import HintRule
 from flightrec.ingest import CommandRun, ingest
-from flightrec.link import Ended, Feed, Shown, key_of
+from flightrec.link import Corrected, Ended, Feed, Recorded, Shown, key_of
 from flightrec.paths import Paths
 from flightrec.places import Places
 from flightrec.recorder import Recorder
-from flightrec.redact import Redactor
+from flightrec.redact import Redactor, Safe
 from flightrec.rescan import Rescan, Rescanned
 from flightrec.retention import Pruner
 from flightrec.rules import Guard
@@ -180,7 +180,7 @@ class Recording:
         self.close()
         return database.set_aside(self._paths.database)
 
-    def commit(self, group: Sequence[Feed | Shown | Ended]) -> Result:
+    def commit(self, group: Sequence[Recorded]) -> Result:
         """Record the messages in one transaction, all or none. Raises what the database raises."""
         result = Result()
         try:
@@ -193,7 +193,7 @@ class Recording:
             raise
         return result
 
-    def _apply_alone(self, message: Feed | Shown | Ended, result: Result) -> None:
+    def _apply_alone(self, message: Recorded, result: Result) -> None:
         try:
             with self._store.transaction():
                 self._apply(message, result)
@@ -206,7 +206,7 @@ class Recording:
             self.start_over()
             self._keep_bare(message)
 
-    def _apply(self, message: Feed | Shown | Ended, result: Result) -> None:
+    def _apply(self, message: Recorded, result: Result) -> None:
         match message:
             case Feed():
                 failpoints.reach("record")
@@ -217,10 +217,20 @@ class Recording:
             case Shown(shown):
                 remedy = self._redactor.redact_command(shown.remedy, shown.session).text
                 self._recorder.hint_shown(shown, remedy)
+            case Corrected():
+                self._correct(message)
             case Ended():
                 self._session_paths.pop(message.session, None)
                 self._store.end_session(message.session, message.wall_us)
                 self._recorder.session_ended(message.session)
+
+    def _correct(self, corrected: Corrected) -> None:
+        """Keep a command that a person named for one that failed, for him to approve."""
+
+        def redact(text: str) -> Safe:
+            return self._redactor.redact_command(text, corrected.session).text
+
+        self._recorder.corrected(corrected.session, corrected.spoken, redact, corrected.at_us)
 
     def _note_path(self, starting: CommandStarting) -> None:
         """Remember a session's PATH; it reaches no disk."""
@@ -234,7 +244,7 @@ class Recording:
         starting, finished = as_wanted(feed.starting, feed.finished, self._settings.capture)
         return ingest(starting, finished, self._redactor, self._places)
 
-    def _keep_bare(self, message: Feed | Shown | Ended) -> None:
+    def _keep_bare(self, message: Recorded) -> None:
         """Keep at least the run where learning from it failed."""
         if not isinstance(message, Feed):
             return

@@ -120,6 +120,7 @@ class Daemon:
         if self._server is not None:
             self._server.close()
         self._fifo.close()
+        self._front.hooks.flush()
         await self._writer.stop()
         for connection in list(self._connections):
             connection.close()

@@ -29,6 +29,7 @@ from flightrec.link import (
     RULES_PER_FRAME,
     Answer,
     Ask,
+    Corrected,
     Drain,
     Ended,
     Feed,
@@ -36,6 +37,7 @@ from flightrec.link import (
     Guarded,
     Note,
     Ready,
+    Recorded,
     Reload,
     Rules,
     Shown,
@@ -124,7 +126,7 @@ class Writer:
         self._settings = _settings_or_defaults(paths)
         self._recording: Recording | None = None
         self._damage: str | None = None
-        self._pending: list[Feed | Shown | Ended] = []
+        self._pending: list[Recorded] = []
         self._oldest_s = 0.0
         self._failures = 0
         self._retry_at = 0.0
@@ -173,7 +175,7 @@ class Writer:
 
     def _take(self, message: ToWriter) -> None:
         match message:
-            case Feed() | Shown() | Ended():
+            case Feed() | Shown() | Ended() | Corrected():
                 if not self._pending:
                     self._oldest_s = time.monotonic()
                 self._pending.append(message)

@@ -1,0 +1,337 @@
+"""What the daemon makes of an agent's hooks: joined with what shells tell, recorded, answered.
+
+Every hook gets one answer, most of them an empty one. Whatever is odd is counted and changes
+nothing: a client waits at the other end.
+"""
+
+import asyncio
+import logging
+import os
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from flightrec import link
+from flightrec.agent_events import AgentEvent, End, Moment, OddPayloadError, read_event
+from flightrec.agent_marks import session_id
+from flightrec.guard import Decision
+from flightrec.hint_desk import HintDesk
+from flightrec.hints import Hint, HintShown
+from flightrec.hook_replies import NOTHING, able, reply_context, reply_gate, shows
+from flightrec.missed import Missed
+from flightrec.prompt_corrections import read_prompt
+from flightrec.rules import Guard
+from flightrec.sessions import Session
+from flightrec.tool_uses import ToolUse, ToolUses, feed_of
+from flightrec.wire import (
+    COMMAND_MAX,
+    CommandFinished,
+    CommandStarting,
+    HookFired,
+    HookReply,
+    SessionEnded,
+    Source,
+    encode,
+)
+
+log = logging.getLogger(__name__)
+
+AGENT_SOURCES = frozenset((Source.SH, Source.ENV, Source.SHIM))
+"""Doors that see what agents run."""
+
+SESSIONS_MAX = 1024
+
+Send = Callable[[bytes], None]
+"""Sends a frame to the helper of one hook."""
+
+
+class Memory(Protocol):
+    """What hooks ask of the rest of the daemon's memory."""
+
+    desk: HintDesk
+    missed: Counter[Missed]
+
+    @property
+    def may_answer(self) -> bool:
+        """Whether the person wants hints at all."""
+
+    def is_private(self, starting: CommandStarting) -> bool:
+        """Whether this command is to leave no trace."""
+
+    def wants(self, starting: CommandStarting) -> bool:
+        """Whether this command is to be recorded, as one more of its session."""
+
+    def note(self, starting: CommandStarting, path: bytes | None) -> Session:
+        """Return what is known of its session's variables; ``path`` where its PATH is not."""
+
+    def submit(self, message: link.Recorded) -> None:
+        """Hand a message to the writer."""
+
+    def end_session(self, ended: SessionEnded) -> None:
+        """Take note that a session is over."""
+
+
+class Hooks:
+    """All agents' hooks; to be used within a running event loop, which times what waits."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._uses = ToolUses()
+        self._sessions: OrderedDict[bytes, bytes] = OrderedDict()
+        self._timer: asyncio.TimerHandle | None = None
+        self._boot = _boot_id()
+
+    # --- hooks -------------------------------------------------------------------------------
+
+    def handle(self, fired: HookFired, send: Send) -> None:
+        """Do what an event asks for, and answer it, now or a little later."""
+        answer = _Answer(fired, send)
+        event = self._read(fired)
+        if event is None or self._is_private(event, fired):
+            answer(NOTHING)
+            return
+        match event.moment:
+            case Moment.BEFORE:
+                self._before(event, fired, answer)
+            case Moment.AFTER:
+                self._after(event, fired, answer)
+            case Moment.SESSION_START:
+                self._begin_session(event, fired, answer)
+            case _:
+                answer(NOTHING)
+                self._take_note(event, fired)
+
+    def _read(self, fired: HookFired) -> AgentEvent | None:
+        if fired.total > len(fired.payload):
+            self._memory.missed[Missed.LARGE_HOOK] += 1
+            return None
+        try:
+            return read_event(fired.agent.decode("ascii", "replace"), fired.payload)
+        except OddPayloadError:
+            self._memory.missed[Missed.ODD_HOOK] += 1
+            return None
+
+    def _is_private(self, event: AgentEvent, fired: HookFired) -> bool:
+        """Whether this is to leave no trace; as in a shell, a blank in front says so, too."""
+        private = self._memory.is_private(self._starting(event, fired))
+        return private or event.command.startswith(" ")
+
+    def _before(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
+        starting = self._starting(event, fired)
+        loose = fired.session is None
+        use = self._uses.announce(starting, time.monotonic(), loose=loose)
+        if not (answer.is_awaited and self._memory.may_answer) or use.run != starting.run:
+            answer(NOTHING)
+            return
+        session = self._memory.note(starting, fired.path)
+
+        def decided(decision: Decision | None) -> None:
+            if decision is not None:
+                self._show(use, decision.shown)
+            if decision is not None and decision.gate is not None:
+                if decision.gate.rewritten is not None:
+                    use.add_line(decision.gate.rewritten)
+                if decision.gate.mode is Guard.DENY:
+                    self._give_up(use)
+                answer(reply_gate(answer.agent, event, decision.gate))
+            elif decision is None and shows(answer.agent, event.moment):
+                self._memory.desk.before(starting, session, hinted)
+            else:
+                answer(NOTHING)
+
+        def hinted(hint: Hint | None) -> None:
+            if hint is not None:
+                self._show(use, hint.shown)
+            answer(reply_context(answer.agent, event, "" if hint is None else hint.text))
+
+        self._memory.desk.gate(starting, session, decided, able(answer.agent, event))
+
+    def _after(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
+        end = event.end or End()
+        use = self._uses.conclude(
+            self._starting(event, fired), end, time.monotonic(), loose=fired.session is None
+        )
+        if not end.ran and not use.joined:
+            self._give_up(use)
+            answer(NOTHING)
+            return
+        self._answer_after(use, event, fired, answer)
+        self._tell_due()
+
+    def _answer_after(
+        self, use: ToolUse, event: AgentEvent, fired: HookFired, answer: "_Answer"
+    ) -> None:
+        feed = feed_of(use)
+        if not (answer.is_awaited and self._memory.may_answer and feed.finished.exit):
+            answer(NOTHING)
+            return
+
+        def hinted(hint: Hint | None) -> None:
+            if hint is not None:
+                self._memory.submit(link.Shown(hint.shown))
+            answer(reply_context(answer.agent, event, "" if hint is None else hint.text))
+
+        if shows(answer.agent, event.moment):
+            session = self._memory.note(feed.starting, fired.path)
+            self._memory.desk.after(feed.starting, feed.finished, session, hinted)
+        else:
+            answer(NOTHING)
+
+    def _begin_session(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
+        if not (answer.is_awaited and self._memory.may_answer):
+            answer(NOTHING)
+            return
+        cwd = os.fsencode(event.cwd) or fired.cwd
+        self._memory.desk.brief(cwd, lambda text: answer(reply_context(answer.agent, event, text)))
+
+    def _take_note(self, event: AgentEvent, fired: HookFired) -> None:
+        session = self._session(event, fired)
+        self.flush(session)
+        if event.moment is Moment.SESSION_END and fired.session is None:
+            self._memory.end_session(SessionEnded(session, time.time_ns() // 1000))
+        spoken = read_prompt(event.prompt) if event.moment is Moment.PROMPT else None
+        if spoken is not None:
+            at_us = time.time_ns() // 1000
+            self._memory.submit(link.Corrected(session, fired.id, spoken, at_us))
+
+    # --- shells ------------------------------------------------------------------------------
+
+    def shell_started(self, starting: CommandStarting) -> CommandStarting:
+        """Return a shell's message with what hooks know about the same command."""
+        if starting.source not in AGENT_SOURCES or starting.parent is not None:
+            return starting
+        use = self._uses.meet(starting, time.monotonic())
+        if use is None:
+            whole = self._uses.whole_of(starting)
+            return msgspec.structs.replace(starting, parent=whole, depth=1)
+        if use.by_hook:
+            self._became(use)
+        self._tell_due()
+        return use.starting
+
+    def shell_finished(self, starting: CommandStarting, finished: CommandFinished) -> bool:
+        """Take in the end of a shell's command; return whether it is told from here."""
+        use = self._uses.finish(finished, time.monotonic())
+        if use is None or starting.parent is not None:
+            return False
+        self._tell_due()
+        return True
+
+    def has_hinted(self, run: bytes) -> bool:
+        """Whether a hook gave a hint for this command before its shell began."""
+        return self._uses.has_hinted(run)
+
+    def _became(self, use: ToolUse) -> None:
+        """Let hints that were shown for a hook's run be those of the shell's."""
+        for shown in use.shown:
+            self._memory.desk.same_run(shown.session, shown.run, use.run)
+            same = msgspec.structs.replace(shown, session=use.starting.session, run=use.run)
+            self._memory.submit(link.Shown(same))
+        use.shown = []
+        if use.announced_in != use.starting.session:  # a client's shells do not say its session
+            self._sessions[use.announced_in] = use.starting.session
+            self._sessions.move_to_end(use.announced_in)
+            if len(self._sessions) > SESSIONS_MAX:
+                self._sessions.popitem(last=False)
+
+    # --- towards the writer ------------------------------------------------------------------
+
+    def flush(self, session: bytes | None = None) -> None:
+        """Tell all that waits, of one session or all: there is nothing more to wait for."""
+        self._tell(self._uses.take_ended(session))
+
+    def sweep(self) -> None:
+        """Forget what is over."""
+        self._tell(self._uses.forget_old(time.monotonic()))
+
+    def _show(self, use: ToolUse, shown: HintShown) -> None:
+        """Note a hint that was shown; the writer hears of it once the run's id is sure."""
+        use.has_hint = True
+        use.shown.append(shown)
+
+    def _send_hints(self, use: ToolUse) -> None:
+        for shown in use.shown:
+            self._memory.submit(link.Shown(shown))
+        use.shown = []
+
+    def _give_up(self, use: ToolUse) -> None:
+        """Forget a command that does not run."""
+        self._send_hints(use)
+        self._uses.drop(use)
+
+    def _tell_due(self) -> None:
+        now_s = time.monotonic()
+        self._tell(self._uses.due(now_s))
+        due_s = self._uses.next_due_s()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if due_s is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(max(0.0, due_s - now_s), self._tell_due)
+
+    def _tell(self, uses: list[ToolUse]) -> None:
+        for use in uses:
+            feed = feed_of(use)
+            for other in list(self._uses.unsent_hints(feed.starting.session)):
+                self._send_hints(other)
+            self._memory.desk.ended(feed.starting, feed.finished)
+            if use.joined or self._memory.wants(feed.starting):
+                self._memory.submit(feed)
+
+    # --- sessions ----------------------------------------------------------------------------
+
+    def _session(self, event: AgentEvent, fired: HookFired) -> bytes:
+        """Return the session of ``flightrec run``, else of the client, or of its shells."""
+        if fired.session is not None:
+            return fired.session
+        agent = fired.agent.decode("ascii", "replace")
+        client = event.session or (fired.client_session or b"").decode("utf-8", "replace")
+        own = session_id(agent, client or f"process {fired.pid}")
+        return self._sessions.get(own, own)
+
+    def _starting(self, event: AgentEvent, fired: HookFired) -> CommandStarting:
+        """Return what a shell would have said of this command."""
+        command = event.command.encode("utf-8", "replace")
+        return CommandStarting(
+            run=fired.id,
+            session=self._session(event, fired),
+            source=Source.HOOK,
+            shell=b"",
+            pid=fired.pid,
+            tty=b"",
+            cwd=os.fsencode(event.cwd)[:4096] or fired.cwd,
+            command=command[:COMMAND_MAX],
+            command_total=len(command),
+            boot=self._boot,
+            mono_us=time.monotonic_ns() // 1000,
+            wall_us=time.time_ns() // 1000,
+            wants_reply=False,
+            agent=fired.agent,
+            tool_use_id=event.tool_use_id.encode("utf-8", "replace")[:256] or None,
+        )
+
+
+class _Answer:
+    """Answers one hook, once."""
+
+    def __init__(self, fired: HookFired, send: Send) -> None:
+        self.agent = fired.agent.decode("ascii", "replace")
+        self.is_awaited = fired.wants_reply
+        self._id = fired.id
+        self._send = send
+
+    def __call__(self, text: bytes) -> None:
+        if self.is_awaited:
+            self._send(encode(HookReply(self._id, text)))
+
+
+def _boot_id() -> bytes:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
+    except OSError:
+        return b""
