@@ -10,7 +10,7 @@ import pytest
 
 from flightrec import person
 from flightrec.errors import FlightrecError
-from flightrec.evidence import is_offered
+from flightrec.evidence import Result, Sight, is_offered, outcome_of_other
 from flightrec.guard import (
     CONFIRMED_MIN,
     DENIALS_MAX,
@@ -238,6 +238,7 @@ def test_the_whole_line_is_rewritten_exactly_or_not_at_all(
         Remedy("environment", prefix=("CI=1",)),
         Remedy("privilege", prefix=("sudo",)),
         Remedy("replace", words=("git", REST), before=("make deps",)),
+        Remedy("replace", words=("git", REST), directory="sub"),
         Remedy("replace", words=("git", REST), prefix=("sudo",)),
         Remedy("replace", words=("doas", "git", REST)),
     ],
@@ -302,6 +303,23 @@ def test_an_agent_that_varies_its_words_is_let_through_before_long() -> None:
     did = [agent.did(f"gti log -{number}") for number in range(DENIALS_MAX + 2)]
 
     assert did == ["deny"] * DENIALS_MAX + ["let", "let"]
+
+
+def test_all_that_was_denied_may_be_sent_again() -> None:
+    agent = Agent(make_rule())
+
+    did = [agent.did(f"gti {word}") for word in ("status", "log", "status", "log")]
+
+    assert did == ["deny", "deny", "let", "let"]
+
+
+def test_what_was_denied_is_asked_about_once_the_person_says_so() -> None:
+    agent = Agent(make_rule())
+    assert agent.did("gti status") == "deny"
+
+    agent.index.update([make_rule(guard=Guard.ASK)])
+
+    assert agent.did("gti status") == "ask"
 
 
 def test_the_person_is_asked_every_time() -> None:
@@ -432,6 +450,58 @@ def test_a_rewritten_command_that_works_confirms_once_a_session_and_prevents_eac
     assert agent.prevented == 3
     assert agent.attempt("gti status", session="another") == "rewrite"
     assert agent.counts() == (2, 5, 0)
+
+
+def test_a_whole_program_in_a_line_is_found_again_once_it_ran(agent: Guarded) -> None:
+    agent.prove(Guard.REWRITE)
+
+    assert agent.attempt("gti commit -m 'one\n" + "\n" + "x" * 300 + "'") == "rewrite"
+
+    assert agent.outcomes() == [("rewrite", "followed")]
+
+
+def test_what_one_rule_stops_says_nothing_of_another_one(agent: Guarded) -> None:
+    agent.prove(Guard.DENY)
+    for number in range(CONFIRMED_MIN):
+        agent.type("mkae all", 127, not_found("mkae"), session=f"more {number}")
+        agent.type("make all", session=f"more {number}")
+    other = agent.rules[1].id
+    with agent.store.transaction():
+        person.guard(agent.recorder.book, other, Guard.DENY)
+    agent.index.update(agent.recorder.take_outcome().changed)
+
+    assert [agent.attempt("gti status"), agent.attempt("mkae all")] == ["deny", "deny"]
+    assert agent.attempt("git status") == ""
+
+    rows = [gates_of(agent.store.connection, rule.id) for rule in agent.rules]
+    assert [[row.outcome for row in of_rule] for of_rule in rows] == [["followed"], ["ignored"]]
+
+
+@pytest.mark.parametrize(
+    ("gate", "trigger", "mended", "outcome"),
+    [
+        ("", Result.PASSED, True, "ignored"),
+        ("", None, False, "ignored"),
+        ("deny", None, False, "ignored"),
+        ("deny", Result.FAILED, False, "ignored"),
+        ("deny", Result.PASSED, False, "ignored"),
+        ("deny", Result.PASSED, True, "followed"),
+        ("rewrite", None, False, None),
+        ("rewrite", Result.PASSED, False, None),
+        ("ask", None, False, "ignored"),
+        ("ask", Result.PASSED, False, "passed"),
+        ("let", None, False, None),
+        ("let", Result.PASSED, False, "passed"),
+        ("let", Result.FAILED, False, "insisted"),
+        ("let", Result.UNKNOWN, False, "ignored"),
+    ],
+)
+def test_what_comes_of_a_gate_by_another_command(
+    gate: str, trigger: Result | None, outcome: str | None, *, mended: bool
+) -> None:
+    sight = Sight(trigger, None, prepared=False)
+
+    assert outcome_of_other(gate, sight, mended=mended) == outcome
 
 
 def test_other_commands_between_do_not_part_a_rewritten_one_from_its_gate(agent: Guarded) -> None:

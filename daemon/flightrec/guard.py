@@ -42,7 +42,7 @@ from flightrec.matching import (
 from flightrec.redact import PLACEHOLDER
 from flightrec.rule_text import working_text
 from flightrec.rules import Guard, Remedy
-from flightrec.shell_words import CommandLine, parse
+from flightrec.shell_words import parse
 from flightrec.wire import Phase
 
 CONFIRMED_MIN = 3
@@ -98,7 +98,6 @@ class _Stop(msgspec.Struct):
     failed in its new words.
     """
 
-    mode: Guard
     remedy: str
     at_us: int
     commands: frozenset[tuple[str, ...]]
@@ -141,7 +140,7 @@ class Guards:
             return
         line = parse(command)
         for stop in stops.values():
-            if stop.mode is Guard.REWRITE and says_the_same(stop.remedy, line):
+            if says_the_same(stop.remedy, line):
                 stop.in_vain = failed
 
     def awaits(self, session: bytes) -> bool:
@@ -159,7 +158,7 @@ class Guards:
             return
         line = parse(context.command)
         for rule, stop in list(stops.items()):
-            if stop.mode is Guard.DENY and says_the_same(stop.remedy, line):
+            if says_the_same(stop.remedy, line):
                 del stops[rule]
 
     def _remember(self, gate: Gate, due: Due, index: HintIndex, context: HintContext) -> Decision:
@@ -175,7 +174,6 @@ class Guards:
             return Decision(None, _shown(gate.rule, LET, offered, context))
         if gate.mode is not Guard.ASK:
             stops[gate.rule] = _Stop(
-                gate.mode,
                 offered,
                 context.now_us,
                 frozenset((command,)) | (before.commands if before else frozenset()),
@@ -243,7 +241,7 @@ def rewritten_line(due: Due, context: HintContext) -> str | None:
     somebody to decide. Every part of the line that the rule is about is rewritten.
     """
     rule, line, found = due
-    if not _only_replaces(rule.remedy) or danger_of(line) is not None:
+    if not _only_replaces(rule.remedy):
         return None
     here = Location(context.cwd, context.worktree)
     for _ in range(SEGMENTS_MAX):
@@ -253,7 +251,7 @@ def rewritten_line(due: Due, context: HintContext) -> str | None:
         line = parse(new.line)
         again = find_trigger(rule.trigger, rule.remedy, line, here)
         if again is None or again.segment <= found.segment:
-            return new.line if _may_run(line) else None
+            return new.line if danger_of(line) is None else None
         found = again
     return None
 
@@ -266,10 +264,6 @@ def _only_replaces(remedy: Remedy) -> bool:
         and remedy.directory is None
         and not fixed & _RAISE_RIGHTS
     )
-
-
-def _may_run(line: CommandLine) -> bool:
-    return line.complete and len(line.text) <= COMMAND_MAX and danger_of(line) is None
 
 
 def _is_remedy(due: Due, context: HintContext) -> bool:
