@@ -12,7 +12,7 @@ from daemon_process import DaemonProcess, wait_until
 from fake_relay import FakeRelay, finished, starting
 from flightrec.rule_text import LABEL
 from flightrec.rules import Guard
-from flightrec.wire import Source
+from flightrec.wire import Source, TailSource
 from hook_samples import SAMPLES, Fields, answer_to
 
 RULE = "SELECT r, c, d FROM rules"
@@ -39,7 +39,7 @@ class Client:
         self.uses += 1
         return self.hook(SAMPLES[self.agent].before(command, f"use {self.uses}"), **more)
 
-    def run(self, command: str, status: int = 0) -> None:
+    def run(self, command: str, status: int = 0, error: str = "") -> None:
         """Run a command that the client has announced, up to its end in the database."""
         begun = starting(
             command,
@@ -48,13 +48,14 @@ class Client:
             agent=self.agent.encode(),
             cwd=os.fsencode(self.project),
         )
-        self.shell.send(begun, finished(begun, status))
+        tail = {"tail": error.encode(), "tail_source": TailSource.STDERR, "tail_total": len(error)}
+        self.shell.send(begun, finished(begun, status, **tail))
         sample = SAMPLES[self.agent]
         use = f"use {self.uses}"
         if status == 0 or sample.failed is None:
-            self.hook(sample.passed(command, use, ""))
+            self.hook(sample.passed(command, use, error))
         else:
-            self.hook(sample.failed(command, use, "", status))
+            self.hook(sample.failed(command, use, error, status))
         self.ran += 1
         count = (
             "SELECT count(*) FROM runs JOIN sessions ON sessions.id = session_id"  # noqa: S608 - hex
@@ -190,6 +191,27 @@ def test_a_command_is_rewritten_where_its_client_lets_any_command_run(
     # where the person is asked before commands run, to allow one would be to answer for him
     told = decision(Client(daemon, project).ask(line, permission_mode="default"))
     assert told["permissionDecision"] == "deny"
+
+
+def test_a_rewritten_command_that_fails_in_its_own_way_may_run_as_it_was_sent(
+    daemon: DaemonProcess, project: Path, rule: str
+) -> None:
+    guard(daemon, rule, Guard.REWRITE)
+    client = Client(daemon, project)
+    bypass = {"permission_mode": "bypassPermissions"}
+
+    told = decision(client.ask("gti staus", **bypass))
+    client.run(
+        told["updatedInput"]["command"], 1, "git: 'staus' is not a git command. See 'git --help'.\n"
+    )
+    assert daemon.query("SELECT kind, teachable FROM failures ORDER BY id DESC LIMIT 1") == [
+        ("unknown subcommand", 1)
+    ]
+    assert "updatedInput" not in decision(client.ask("gti staus", **bypass))
+    client.run("gti staus", 127, "bash: gti: command not found\n")
+
+    assert daemon.query(RULE) == [(3, 3, 0)]
+    assert daemon.query(GATES) == [("rewrite", "failed"), ("let", "insisted")]
 
 
 def test_whoever_cannot_be_made_to_ask_is_denied(
