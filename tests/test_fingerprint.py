@@ -31,6 +31,8 @@ def app(tmp_path: Path) -> Path:
     (root / "src/app.js").write_text("table\n")
     (root / "start.js").write_text("app\n")
     (root / "package.json").write_text("{}\n")
+    (root / "docs/api/v1").mkdir(parents=True)
+    (root / "docs/api/v1/table.md").write_text("one\n")
     git(root, "init", "-q", "-b", "main")
     git(root, "add", ".")
     git(root, "commit", "-q", "-m", "first")
@@ -89,6 +91,7 @@ EDITS: dict[str, Callable[[Path], object]] = {
     "one that was replaced": lambda root: (root / "start.new").replace(root / "start.js"),
     "a new file at the top": lambda root: (root / "new.js").touch(),
     "a new file below": lambda root: (root / "src/new.js").touch(),
+    "a file deep in the tree": lambda root: (root / "docs/api/v1/table.md").write_text("two\n"),
     "a file that is gone": lambda root: (root / "src/app.js").unlink(),
     "another branch": lambda root: git(root, "checkout", "-q", "-b", "other"),
     "what is staged": lambda root: git(root, "rm", "-q", "--cached", "package.json"),
@@ -156,12 +159,14 @@ def test_a_prompt_that_refreshes_git_s_index_edits_nothing(app: Path) -> None:
 
 
 def test_noise_where_programs_write_is_no_edit(app: Path) -> None:
-    for name in ("node_modules", "dist", ".cache"):
+    for name in ("node_modules", "dist", ".cache", "docs/node_modules"):
         (app / name).mkdir()
+    written = ["node_modules/x", "dist/x", ".cache/x", "docs/node_modules/x", "docs/api/v1/x.log"]
+    (app / "docs/api/v1/x.log").touch()
 
     def make_noise() -> None:
-        for name in ("node_modules", "dist", ".cache"):
-            (app / name / "new").touch()
+        for name in written:
+            (app / name).write_text("noise\n")
 
     assert fail_install_pass(app, make_noise).rules != []
 
@@ -205,6 +210,19 @@ def test_a_pass_after_an_edit_contradicts_no_rule(app: Path, *, edited: bool) ->
     work.type("node start.js", at_s=110)
 
     assert learner.counts() == (0, 1, 0 if edited else 1)
+
+
+def test_a_large_tree_is_not_searched_to_its_end(
+    app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(50):
+        (app / f"docs/api/v1/{number}").mkdir()
+        (app / f"docs/api/v1/{number}/x.md").touch()
+    deep = app / "docs/api/v1/7/x.md"
+
+    assert fail_install_pass(app, lambda: deep.write_text("two\n")).rules == []
+    monkeypatch.setattr(fingerprint, "WALK_MAX", 40)
+    assert fail_install_pass(app, lambda: deep.write_text("three\n")).rules != []
 
 
 def test_the_looks_are_bounded_and_stay_inside_the_tree(

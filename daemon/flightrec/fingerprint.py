@@ -2,17 +2,19 @@
 
 A few files and directories are looked at when the command fails, and again when something would
 follow from its passing: git's HEAD and index, the top of the tree, and what the command and the
-error name. What changed while one of the session's own commands ran is that command's doing;
-anything else is an edit. It costs at most ``LOOKS_MAX`` looks each time and starts no git. Edits of
-files that nothing names, deep in the tree, are not seen.
+error name; in a repository also whatever in the tree is newer than the failure. What changed while
+one of the session's own commands ran is that command's doing; anything else is an edit. It costs at
+most ``LOOKS_MAX`` looks, and ``WALK_MAX`` more where something would follow, and starts no git.
+Edits far behind in a larger tree are not seen.
 """
 
 import os
 import re
-from collections import OrderedDict
+import time
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 from flightrec.classify import Failure
 from flightrec.places import git_folder
@@ -21,6 +23,9 @@ from flightrec.shell_words import SimpleCommand
 
 LOOKS_MAX = 64
 """Files that are looked at for one failure."""
+
+WALK_MAX = 500
+"""Entries of the tree, the uppermost first, that are looked at for what is newer."""
 
 NAMED_MAX = 40
 ENTRIES_MAX = 256
@@ -49,7 +54,12 @@ _IN_PLACE = {"sed": re.compile(r"-[a-zA-Z]*i|--in-place"), "perl": re.compile(r"
 _OUTPUTS = frozenset(
     ("build", "coverage", "dist", "log", "logs", "node_modules", "out", "target", "temp", "tmp")
 )
-"""Directories at the top in which programs put things at any time."""
+"""Directories in which programs put things at any time."""
+
+_WRITTEN_BY_PROGRAMS = (
+    ".db", ".db-journal", ".lock", ".log", ".pid", ".pyc", ".sock", ".sqlite", ".sqlite3", ".swp",
+    ".tmp", "-shm", "-wal", "~",
+)  # fmt: skip
 
 _NAME = re.compile(r"[^\s\"'`()<>\[\]{},;|=*?$:]+")
 _WITH_ENDING = re.compile(r".*\w\.\w{1,8}")
@@ -60,10 +70,16 @@ Stamp = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What was found at a failure; None where something named was not there."""
+    """What was found at a failure; None where something named was not there.
+
+    ``root`` is the tree to be searched for what is newer than ``taken_us`` (wall clock), empty
+    where that is not to be done: outside git a tree may be a whole home.
+    """
 
     stamps: dict[str, Stamp | None]
     index: str
+    root: str
+    taken_us: int
 
 
 @dataclass(slots=True)
@@ -108,7 +124,7 @@ class Fingerprints:
         times = [_time_of(entry) for entry in later if not _edits(entry)]
         return any(
             not _is_within(at_us, times, REFRESHED_US if path == found.index else BESIDE_US)
-            for path, at_us in _changes(found)
+            for path, at_us in chain(_changes(found), _newer(found))
         )
 
 
@@ -125,7 +141,7 @@ def take_fingerprint(failure: Failure) -> Fingerprint:
     if git is not None:
         for path in _top_directories(root):
             look.at(path)
-    return Fingerprint(look.stamps, index)
+    return Fingerprint(look.stamps, index, root if git else "", time.time_ns() // 1000)
 
 
 def _look_at_named(failure: Failure, root: str, look: _Look) -> None:
@@ -187,6 +203,38 @@ def _changes(before: Fingerprint) -> Iterator[tuple[str, int]]:
         # What is gone changed its directory as it went.
         at = now or _stamp(os.path.dirname(path))
         yield path, at[2] // 1000 if at is not None else 0
+
+
+def _newer(before: Fingerprint) -> Iterator[tuple[str, int]]:
+    """Yield files that changed since, with the time; the uppermost ``WALK_MAX`` are looked at."""
+    folders = deque([before.root] if before.root else ())
+    left = WALK_MAX
+    while folders and left > 0:
+        for entry in islice(_entries(folders.popleft()), left):
+            left -= 1
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif (changed_us := _changed_us(entry)) > before.taken_us:
+                yield entry.path, changed_us
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Yield what a person may have written in a folder, and the folders in it."""
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                hidden = entry.name.startswith((".", "__")) or entry.name in _OUTPUTS
+                if not hidden and not entry.name.endswith(_WRITTEN_BY_PROGRAMS):
+                    yield entry
+    except OSError:
+        return
+
+
+def _changed_us(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_ctime_ns // 1000
+    except OSError:
+        return 0
 
 
 def _time_of(entry: Entry) -> tuple[int, int]:
