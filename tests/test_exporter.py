@@ -230,7 +230,7 @@ def test_a_program_of_the_project_is_kept_out_of_its_file(
 
 
 def test_ten_thousand_rules_are_no_burden(home: Path, paths: Paths, store: Store) -> None:
-    """D17: 200 ms an export; here with tenfold slack."""
+    """D17: 200 ms an export; here with tenfold slack, and without what others do meanwhile."""
     project = git_project(home, "project")
     memory = use_claude_in(project, home)
     first = rule_of(project)
@@ -239,9 +239,9 @@ def test_ten_thousand_rules_are_no_burden(home: Path, paths: Paths, store: Store
     where = {"project": first.project, "seen_in": first.seen_in}
     keep(store, *(msgspec.structs.replace(rule, **where) for rule in rules))
     exporter = Exporter(paths, {})
-    started = time.monotonic()
+    started = time.process_time()
     exporter.bring_up_to_date(store)
-    took_s = time.monotonic() - started
+    took_s = time.process_time() - started
     exporter.settle(at_once=True)
     assert memory.stat().st_size < 25_000
     assert took_s < 2.0

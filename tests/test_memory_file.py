@@ -1,31 +1,27 @@
 """Writing into files that people, editors and agents write to as well."""
 
 import contextlib
-import multiprocessing
 import os
 import stat
 import threading
 import time
 from collections.abc import Callable
-from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
 
 from flightrec import exchange
+from flightrec.backups import BACKUPS_KEPT, backup_folder
 from flightrec.errors import FlightrecError
 from flightrec.exchange import Folder
 from flightrec.managed_block import set_block
 from flightrec.memory_file import (
-    BACKUPS_KEPT,
     Location,
-    backup_folder,
     read_file,
     update_file,
 )
 from flightrec.paths import Paths, find_paths
 
-fork = multiprocessing.get_context("fork")
 NOBODY = 65534
 
 
@@ -399,66 +395,6 @@ def test_a_late_append_lands_in_the_version_that_an_editor_saved_meanwhile(
     text = memory.read_text()
     assert text.startswith("edited\nappended\n")
     assert text.count("flightrec:begin") == 1
-
-
-# Everybody at once (T6, D17).
-
-
-def _export(path: Path, home: Path, name: int, until: Event) -> None:
-    number = 0
-    while not until.is_set():
-        number += 1
-        update_file(at(path), block(f"rule {name}.{number}"), find_paths(str(home)))
-
-
-def _append(path: Path) -> None:
-    for number in range(400):
-        with path.open("a") as file:
-            file.write(f"appended {number}\n")
-        time.sleep(0.005)
-
-
-def _edit(path: Path) -> None:
-    """Save as editors do: read, write beside it, rename."""
-    for number in range(60):
-        new = path.with_name("editor.tmp")
-        new.write_text(f"edited {number}\n" + path.read_text())
-        new.replace(path)
-        time.sleep(0.04)
-
-
-@pytest.mark.parametrize(
-    ("writer", "expected"),
-    [
-        (_append, [f"appended {number}" for number in range(400)]),
-        (_edit, [f"edited {number}" for number in range(60)]),
-    ],
-)
-def test_exporters_and_another_writer_lose_nothing(
-    writer: Callable[[Path], None], expected: list[str], home: Path, memory: Path
-) -> None:
-    """T6 and D17: four exporters beside an appender or an editor.
-
-    Each writer is tried alone, since an editor and an appender lose each other's lines without us.
-    """
-    memory.write_text("first\n")
-    until = fork.Event()
-    exporters = [
-        fork.Process(target=_export, args=(memory, home, name, until), daemon=True)
-        for name in range(4)
-    ]
-    other = fork.Process(target=writer, args=(memory,), daemon=True)
-    for process in (*exporters, other):
-        process.start()
-    other.join(60)
-    until.set()
-    for process in (other, *exporters):
-        process.join(60)
-        assert process.exitcode == 0
-    lines = memory.read_text().splitlines()
-    assert [line for line in expected if line not in lines] == []
-    assert lines.count("first") == 1
-    assert memory.read_text().count("flightrec:begin") == 1
 
 
 def test_reading_shows_what_an_update_would_find(home: Path, memory: Path) -> None:

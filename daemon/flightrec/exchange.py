@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flightrec.errors import FlightrecError
@@ -27,11 +27,16 @@ _NO_PLAIN_FILE = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A version of the file; ``descriptor`` reads it also after it was displaced."""
+    """A version of the file. Of a displaced one, ``descriptor`` reads what is written to it yet."""
 
     data: bytes
-    descriptor: int
     status: os.stat_result
+    attributes: tuple[tuple[str, bytes], ...]
+    descriptor: int = -1
+
+
+class _GoneError(FileNotFoundError):
+    """The file was taken away or replaced between opening and reading it."""
 
 
 class Folder:
@@ -43,7 +48,7 @@ class Folder:
 
     def __init__(self, real: Path, boundary: Path, *, create: bool) -> None:
         self._name = real.name
-        self._documents: list[int] = []
+        self._displaced: list[int] = []
         self._folder = os.open(boundary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in real.parent.relative_to(boundary).parts:
@@ -67,16 +72,19 @@ class Folder:
             raise FlightrecError("its folder belongs to somebody else; left alone")
 
     def close(self) -> None:
-        """Let go of the folder and of all versions read."""
-        for descriptor in (*self._documents, self._folder):
+        """Let go of the folder and of all versions that were displaced."""
+        for descriptor in (*self._displaced, self._folder):
             os.close(descriptor)
 
     def read(self) -> Document | None:
         """Return what stands there, None for nothing. Raises FlightrecError for no plain file."""
-        try:
-            return self._read(self._name)
-        except FileNotFoundError:
-            return None
+        while True:
+            try:
+                return self._read(self._name)
+            except _GoneError:
+                continue  # what replaced it is there
+            except FileNotFoundError:
+                return None
 
     def create(self, data: bytes, like: Document | None) -> None:
         """Put the first version there. Raises FileExistsError where somebody else did."""
@@ -92,7 +100,7 @@ class Folder:
         with self._temporary(data, like) as temporary:
             self._rename(temporary, self._name, _RENAME_EXCHANGE)
             try:
-                return self._read(temporary)
+                return self._read(temporary, keep=True)
             except (OSError, FlightrecError):
                 self._put_back(temporary, data)
                 raise
@@ -108,14 +116,14 @@ class Folder:
         temporary = self._temporary_name()
         self._plain_rename(self._name, temporary)
         try:
-            document = self._read(temporary)
+            document = self._read(temporary, keep=True)
         except (OSError, FlightrecError):
             self._rename(temporary, self._name, _RENAME_NOREPLACE)
             raise
         self._unlink(temporary)
         return document
 
-    def _read(self, name: str) -> Document:
+    def _read(self, name: str, *, keep: bool = False) -> Document:
         # Without O_NONBLOCK a FIFO would keep us waiting for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
@@ -124,10 +132,18 @@ class Folder:
             if error.errno in _NO_PLAIN_FILE:
                 raise FlightrecError("is no plain file; left alone") from None
             raise
-        self._documents.append(descriptor)
-        status = os.fstat(descriptor)
-        _check_plain(status)
-        return Document(read_all(descriptor), descriptor, status)
+        try:
+            status = os.fstat(descriptor)
+            _check_plain(status)
+            document = Document(read_all(descriptor), status, _attributes(descriptor))
+        except BaseException:
+            os.close(descriptor)
+            raise
+        if keep:
+            self._displaced.append(descriptor)
+            return replace(document, descriptor=descriptor)
+        os.close(descriptor)
+        return document
 
     def _temporary_name(self) -> str:
         return f".{self._name[:200]}.flightrec-{secrets.token_hex(6)}"
@@ -193,6 +209,8 @@ def _check_plain(status: os.stat_result) -> None:
         raise FlightrecError("is no plain file; left alone")
     if status.st_uid != os.geteuid():
         raise FlightrecError(f"belongs to uid {status.st_uid}, not to you; left alone")
+    if status.st_nlink == 0:
+        raise _GoneError
     if status.st_nlink != 1:
         raise FlightrecError(f"has {status.st_nlink} names (hard links); left alone")
     if status.st_size > SIZE_MAX:
@@ -218,8 +236,14 @@ def _copy_status(descriptor: int, like: Document) -> None:
             os.fchown(descriptor, -1, like.status.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(like.status.st_mode))
     with contextlib.suppress(OSError):
-        for name in os.listxattr(like.descriptor):
-            os.setxattr(descriptor, name, os.getxattr(like.descriptor, name))
+        for name, value in like.attributes:
+            os.setxattr(descriptor, name, value)
+
+
+def _attributes(descriptor: int) -> tuple[tuple[str, bytes], ...]:
+    with contextlib.suppress(OSError):
+        return tuple((name, os.getxattr(descriptor, name)) for name in os.listxattr(descriptor))
+    return ()
 
 
 def _find_renameat2() -> Callable[..., int] | None:

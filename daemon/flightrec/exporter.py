@@ -9,6 +9,7 @@ from flightrec.errors import FlightrecError
 from flightrec.export_plan import MemoryFile, View, plan
 from flightrec.export_rows import Wanted, forget_row, note
 from flightrec.git_exclude import exclude_file, excluding
+from flightrec.managed_block import without_block
 from flightrec.memory_file import Edit, FileUpdate, Location, preview, update_file
 from flightrec.paths import Paths
 from flightrec.places import find_place
@@ -51,7 +52,7 @@ class Exporter:
     def _write(self, file: MemoryFile) -> None:
         hide_from_git(file, self._paths)
         # Somebody who exports by hand holds the lock for seconds; this process has other work.
-        update = FileUpdate(file.location, file.edit, self._paths, patience_s=0)
+        update = FileUpdate(file.location, file.edit, self._paths, bare=without_block, patience_s=0)
         try:
             update.run()
         except BaseException:

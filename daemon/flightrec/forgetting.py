@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flightrec.backups import backup_folder
 from flightrec.database import trouble_of
 from flightrec.errors import FlightrecError
 from flightrec.evidence import Mark
-from flightrec.memory_file import backup_folder
 from flightrec.paths import Paths
 from flightrec.rulebook import Rulebook
 from flightrec.store import Store, to_bytes

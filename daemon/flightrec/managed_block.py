@@ -40,6 +40,21 @@ def set_block(document: bytes, body: Sequence[str]) -> bytes:
     return mark + (_inserted(lines, fences, text, newline) if body else b"".join(lines))
 
 
+def without_block(document: bytes) -> bytes:
+    """Return what is the person's of a document, also of one that is not written to its end yet.
+
+    Raises FlightrecError as ``set_block`` does for any other.
+    """
+    try:
+        return set_block(document, ())
+    except FlightrecError:
+        lines = document.splitlines(keepends=True)
+        begins = [number for number, line in enumerate(lines) if _BEGIN_LINE.fullmatch(line)]
+        if not begins:
+            raise
+        return set_block(b"".join(lines[: begins[-1]]), ())
+
+
 def _find_blocks(lines: Sequence[bytes], fences: Sequence[Span]) -> list[Span]:
     """Return where blocks stand, markers included."""
     fenced = {number for start, end in fences for number in range(start, end)}

@@ -2,30 +2,35 @@
 
 Such a file has other writers: editors, agents, dotfile managers. So a new version is *exchanged*
 with the one that stands there, and the one that comes out is compared with the one that was read:
-what somebody saved in between is the base of the next attempt. A second later the versions that
-came out are looked at once more, for a program that had one open may still have written to it.
+what somebody saved in between is put together with all else that is known, and is the base of the
+next attempt. A second later the versions that came out are looked at once more, for a program that
+had one open may still have written to it.
 """
 
 import contextlib
-import fcntl
-import hashlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
+from flightrec.backups import Backups
 from flightrec.errors import FlightrecError
 from flightrec.exchange import Document, Folder, read_all
-from flightrec.paths import Paths, make_private_folder
+from flightrec.file_lock import take_lock
+from flightrec.merge import merge
+from flightrec.paths import Paths
+
+Bare = Callable[[bytes], bytes]
+"""A document → what is the person's of it."""
 
 Edit = Callable[[bytes | None], bytes | None]
 """The document that stands there (None: no file) → the one that should stand there (None: none)."""
 
 Inode = tuple[int, int]
 """Device and number: which of the versions of a file a document is."""
-
-BACKUPS_KEPT = 5
 
 ATTEMPTS = 100
 """People save now and then; whoever comes in between so often does it on purpose."""
@@ -35,7 +40,14 @@ LOCK_PATIENCE_S = 30.0
 SETTLE_S = 1.0
 """How long a program may take from opening a file to its last write to it."""
 
-SETTLE_ROUNDS = 5
+SETTLE_ROUNDS = 30
+"""As many only where others write all the time: one that finds nothing is the last."""
+
+WRITING_S = 0.05
+WRITING_ROUNDS = 20
+"""How often to look whether a file that cannot be understood is still being written."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +59,12 @@ class Location:
 
 
 def update_file(
-    location: Location, edit: Edit, paths: Paths, *, settle_s: float = SETTLE_S
+    location: Location,
+    edit: Edit,
+    paths: Paths,
+    *,
+    bare: Bare = bytes,
+    settle_s: float = SETTLE_S,
 ) -> bool:
     """Bring the file to what ``edit`` makes of it; return whether anything was written.
 
@@ -57,7 +74,7 @@ def update_file(
     """
     if edit(None) is None and not location.path.parent.exists():
         return False  # no folders are made for nothing
-    with contextlib.closing(FileUpdate(location, edit, paths)) as update:
+    with contextlib.closing(FileUpdate(location, edit, paths, bare=bare)) as update:
         written = update.run()
         if settle_s > 0:
             settle_all([update] if written else [], settle_s)
@@ -88,9 +105,26 @@ def read_file(location: Location) -> bytes | None:
 
 def preview(location: Location, edit: Edit) -> tuple[bytes | None, bytes | None]:
     """Return the document as it is and as ``update_file`` would make it. Raises as it does."""
-    document = read_file(location)
     with _errors_name(location.path):
-        return document, edit(document)
+        return _once_it_is_whole(lambda: _preview(location, edit), lambda: read_file(location))
+
+
+def _preview(location: Location, edit: Edit) -> tuple[bytes | None, bytes | None]:
+    document = read_file(location)
+    return document, edit(document)
+
+
+def _once_it_is_whole(work: Callable[[], _T], read: Callable[[], bytes | None]) -> _T:
+    """Do the work; where that fails, again for as long as somebody is still writing the file."""
+    for _ in range(WRITING_ROUNDS):
+        found = read()
+        try:
+            return work()
+        except FlightrecError:
+            time.sleep(WRITING_S)
+            if read() == found:
+                raise
+    return work()
 
 
 @contextlib.contextmanager
@@ -114,56 +148,34 @@ def _resolve(location: Location) -> tuple[Path, Path]:
     return real, boundary
 
 
-def _digest(real: Path) -> str:
-    return hashlib.sha256(os.fsencode(real)).hexdigest()[:12]
-
-
-def _take_lock(real: Path, paths: Paths, patience_s: float) -> int:
-    """Keep our other writers of this file out; a lock beside the file would lie in people's way."""
-    folder = paths.state / "locks"
-    make_private_folder(paths.state)
-    make_private_folder(folder)
-    descriptor = os.open(folder / _digest(real), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        _lock(descriptor, patience_s)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _lock(descriptor: int, patience_s: float) -> None:
-    deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise FlightrecError("another flightrec is writing it; try again") from None
-            time.sleep(0.02)
-        except OSError:
-            return  # no locks on this file system: exchanging alone has to do
-        else:
-            return
-
-
 class FileUpdate:
     """One update of one file, which is locked until ``close``: run it, and settle it later.
 
+    ``bare`` returns what is the person's of a document: two versions are put together by that.
     Raises FlightrecError, with a line that names the file, as all its methods do.
     """
 
     def __init__(
-        self, location: Location, edit: Edit, paths: Paths, *, patience_s: float = LOCK_PATIENCE_S
+        self,
+        location: Location,
+        edit: Edit,
+        paths: Paths,
+        *,
+        bare: Bare = bytes,
+        patience_s: float = LOCK_PATIENCE_S,
     ) -> None:
         self._path = location.path
         self._edit = edit
+        self._bare = bare
+        self._rounds = 0
+        self._owed: Counter[bytes] = Counter()
         self._ours: bytes | None = None  # what we wrote last, and which version it was made from
         self._source: Inode | None = None
         self._displaced: list[Document] = []
+        self._cut: set[int] = set()  # which of these were found cut
         with _errors_name(self._path), contextlib.ExitStack() as opened:
             real, boundary = _resolve(location)
-            opened.callback(os.close, _take_lock(real, paths, patience_s))
+            opened.callback(os.close, take_lock(real, paths, patience_s))
             self._folder = opened.enter_context(
                 contextlib.closing(Folder(real, boundary, create=True))
             )
@@ -180,14 +192,58 @@ class FileUpdate:
             return self._run()
 
     def settle(self) -> bool:
-        """Bring in what was written to displaced versions since; return whether there was any."""
+        """Bring in what was written to displaced versions since; return whether to look again.
+
+        What others are writing cannot be brought in before they are done; where they never are,
+        the last of ``SETTLE_ROUNDS`` says so.
+        """
+        self._rounds += 1
         with _errors_name(self._path):
-            late = list(self._find_late())
-            for before, now in late:
-                self._bring_in(before, now)
-            return self._run() or bool(late)
+            try:
+                return self._settle()
+            except FlightrecError:
+                if self._rounds >= SETTLE_ROUNDS:
+                    raise
+                return True
+
+    def _settle(self) -> bool:
+        owed, self._owed = self._owed, Counter()
+        try:
+            late = [self._look_at(position) for position in range(len(self._displaced))]
+            return self._pay(owed) or self._run() or any(late)
+        except BaseException:
+            self._owed |= owed
+            raise
+
+    def _look_at(self, position: int) -> bool:
+        """Bring in what was written to one displaced version; return whether there was any."""
+        before = self._displaced[position]
+        now = replace(before, data=read_all(before.descriptor))
+        if now.data == before.data:
+            return False
+        if _is_cut(now.data, before.data) and position not in self._cut:
+            self._cut.add(position)  # emptied to be written anew: the rest is to come
+            return True
+        self._bring_in(before, now)
+        self._displaced[position] = now
+        return True
+
+    def _pay(self, owed: Counter[bytes]) -> bool:
+        """Put lines back that we brought in and that somebody wrote over who had not seen them."""
+        standing = self._folder.read()
+        if standing is None or not owed:
+            return False
+        bare = self._bare(standing.data)
+        missing = _lines_without(owed.elements(), bare.splitlines())
+        if not missing:
+            return False
+        gap = b"" if not bare or bare.endswith(b"\n") else b"\n"
+        return self._apply(standing, bare + gap + b"".join(line + b"\n" for line in missing), None)
 
     def _run(self) -> bool:
+        return _once_it_is_whole(self._apply_to_what_stands, lambda: _data(self._folder.read()))
+
+    def _apply_to_what_stands(self) -> bool:
         standing = self._folder.read()
         return self._apply(standing, _data(standing), _inode(standing))
 
@@ -195,27 +251,33 @@ class FileUpdate:
         """Put the edited ``base``, which ``source`` holds, in the place of ``standing``."""
         expected = _data(standing)
         like = standing
-        wrote = False
-        for _ in range(ATTEMPTS):
+        for attempt in range(ATTEMPTS):
             wanted = self._edit(base)
             if wanted == expected:
-                return wrote
-            self._backups.add(base)
+                return attempt > 0
+            if attempt == 0:
+                self._backups.add(base)
             try:
                 displaced = self._put(expected, wanted, like)
             except (FileExistsError, FileNotFoundError):
-                like = self._folder.read()
-                base, expected, source = _data(like), _data(like), _inode(like)
+                found = self._folder.read()
+                base = self._merged(expected, base, _data(found))
+                source = _inode(found) if base == _data(found) else None
+                expected, like = _data(found), found or like
                 continue
-            wrote = True
             self._ours, self._source = wanted, source
-            if _data(displaced) == expected:
+            self._owe(base, _data(displaced))
+            if displaced is None or displaced.data == expected:
+                return True
+            if _is_cut(displaced.data, expected):
+                self._displaced[-1] = replace(displaced, data=expected or b"")
                 return True
             # Somebody wrote in between, and it is their version that came out.
-            base = _rebased(base, expected, _data(displaced))
-            source = _inode(displaced) if base == _data(displaced) else None
+            base = self._merged(expected, base, displaced.data)
+            source = _inode(displaced) if base == displaced.data else None
             expected, like = wanted, displaced
-        raise FlightrecError("is being rewritten all the time; try again later")
+        self._owe(base, expected)  # to go on with a second later
+        return True
 
     def _put(
         self, expected: bytes | None, wanted: bytes | None, like: Document | None
@@ -229,35 +291,60 @@ class FileUpdate:
         self._displaced.append(displaced)
         return displaced
 
-    def _find_late(self) -> Iterator[tuple[Document, Document]]:
-        """Yield displaced versions that changed since, as they were and as they are."""
-        for position, before in enumerate(self._displaced):
-            data = read_all(before.descriptor)
-            if data != before.data:
-                now = Document(data, before.descriptor, before.status)
-                self._displaced[position] = now
-                yield before, now
+    def _owe(self, base: bytes | None, seen: bytes | None) -> None:
+        """Remember the person's lines of ``base`` that were nowhere to be seen."""
+        if base is not None and base != seen:
+            new, old = (self._persons_lines(version) for version in (base, seen or b""))
+            self._owed |= Counter(_lines_without(new, old))
+
+    def _persons_lines(self, document: bytes) -> list[bytes]:
+        try:
+            return self._bare(document).splitlines()
+        except FlightrecError:
+            return document.splitlines()
 
     def _bring_in(self, before: Document, now: Document) -> None:
         standing = self._folder.read()
         current = _data(standing)
         if current == self._ours and _inode(now) == self._source:
             self._apply(standing, now.data, self._source)
-        elif current is not None and now.data.startswith(before.data):
-            gap = b"" if current.endswith(b"\n") else b"\n"
-            added = current + gap + now.data[len(before.data) :]
-            self._apply(standing, added, None)
+        elif current is not None:
+            self._apply(standing, self._merged(before.data, current, now.data), None)
         else:
-            self._backups.add(now.data)  # a third program wrote over it: kept for the person
+            self._backups.add(now.data)  # somebody took the file away: kept for the person
+
+    def _merged(
+        self, ancestor: bytes | None, mine: bytes | None, theirs: bytes | None
+    ) -> bytes | None:
+        """Return both changes to a document in one; None for no file."""
+        if mine == ancestor:
+            return self._whole(theirs)
+        bare = [self._bare(version or b"") for version in (ancestor, mine, theirs)]
+        return merge(*bare) or (None if theirs is None else b"")
+
+    def _whole(self, document: bytes | None) -> bytes | None:
+        """Return a document that can be edited, also where it is not written to its end yet."""
+        try:
+            self._edit(document)
+        except FlightrecError:
+            return self._bare(document or b"")
+        return document
 
 
-def _rebased(base: bytes | None, expected: bytes | None, found: bytes | None) -> bytes | None:
-    """Return the document to go on from where ``found`` stood instead of ``expected``.
+def _is_cut(now: bytes, before: bytes | None) -> bool:
+    """Whether this is the beginning of an earlier version: most programs empty a file to write."""
+    return before is not None and len(now) < len(before) and before.startswith(now)
 
-    What was appended is appended to all that is known; anything else is somebody's new version.
-    """
-    if base is not None and expected is not None and found and found.startswith(expected):
-        return base + found[len(expected) :]
+
+def _lines_without(lines: Iterable[bytes], others: Iterable[bytes]) -> list[bytes]:
+    """Return the lines, blank ones excepted, that stand there more often than among the others."""
+    left = Counter(others)
+    found = []
+    for line in filter(bytes.strip, lines):
+        if left[line] > 0:
+            left[line] -= 1
+        else:
+            found.append(line)
     return found
 
 
@@ -267,33 +354,3 @@ def _inode(document: Document | None) -> Inode | None:
 
 def _data(document: Document | None) -> bytes | None:
     return None if document is None else document.data
-
-
-class Backups:
-    """The last few versions of one file that we replaced."""
-
-    def __init__(self, real: Path, paths: Paths) -> None:
-        self._paths = paths
-        self._digest = _digest(real)
-        self._name = real.name[-100:]
-
-    def add(self, data: bytes | None) -> None:
-        """Keep a version; the oldest beyond ``BACKUPS_KEPT`` goes."""
-        if not data:
-            return
-        folder = backup_folder(self._paths)
-        make_private_folder(folder)
-        kept = sorted(folder.glob(f"{self._digest}-*"))
-        if kept and kept[-1].read_bytes() == data:
-            return
-        target = folder / f"{self._digest}-{time.time_ns():020}-{self._name}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
-            file.write(data)
-        for old in kept[: max(0, len(kept) + 1 - BACKUPS_KEPT)]:
-            old.unlink(missing_ok=True)
-
-
-def backup_folder(paths: Paths) -> Path:
-    """Return where replaced versions are kept."""
-    return paths.state / "backups"

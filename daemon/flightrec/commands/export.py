@@ -32,6 +32,7 @@ from flightrec.export_plan import (
 from flightrec.export_rows import ExportRow, Wanted, path_to_json
 from flightrec.exporter import hide_from_git, hiding
 from flightrec.git_exclude import is_tracked
+from flightrec.managed_block import without_block
 from flightrec.memory_file import Edit, FileUpdate, Location, preview, settle_all
 from flightrec.paths import Paths, find_paths
 from flightrec.places import Place, find_place
@@ -237,7 +238,8 @@ def _write_one(file: MemoryFile, paths: Paths, opened: contextlib.ExitStack) -> 
     if wanted == document:
         return []
     hide_from_git(file, paths)
-    update = opened.enter_context(contextlib.closing(FileUpdate(file.location, file.edit, paths)))
+    writing = FileUpdate(file.location, file.edit, paths, bare=without_block)
+    update = opened.enter_context(contextlib.closing(writing))
     update.run()
     return [update]
 

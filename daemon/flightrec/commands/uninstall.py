@@ -21,6 +21,7 @@ from flightrec.installation import (
     remove_files,
     remove_line,
 )
+from flightrec.managed_block import without_block
 from flightrec.memory_file import Edit, Location, read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_paths
 from flightrec.store import Store
@@ -111,7 +112,7 @@ def _remove_lines(lines: list[tuple[Path, str]], paths: Paths) -> Iterator[str]:
 def _remove_blocks(blocks: list[Block], paths: Paths) -> Iterator[str]:
     for location, edit in blocks:
         try:
-            update_file(location, edit, paths)
+            update_file(location, edit, paths, bare=without_block)
         except FlightrecError as error:
             yield str(error)
 
