@@ -181,6 +181,16 @@ static void restore(struct environment *environment, const char *variable, const
         environment_set(environment, environment->entries[at] + sizeof "FLIGHTREC_" - 1);
 }
 
+void environment_switch_off(void)
+{
+    static char off[] = AGENT_OFF "=1";
+    const char *session = AGENT_SESSION "=";
+
+    for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
+        if (strncmp(*entry, session, strlen(session)) == 0)
+            *entry = off;
+}
+
 void environment_restore_scripts(struct environment *environment)
 {
     restore(environment, "BASH_ENV", "/bash-env.bash", AGENT_BASH_ENV);

@@ -63,7 +63,7 @@ void agent_format_id(char text[AGENT_ID_TEXT], const uint8_t id[WIRE_ID_SIZE]);
 int agent_parse_id(const char *text, uint8_t id[WIRE_ID_SIZE]);
 
 /* An environment for a program: ours, with changes. No heap: at most AGENT_VARIABLES of them. */
-enum { AGENT_VARIABLES = 4096 };
+enum { AGENT_VARIABLES = 64 * 1024 };
 struct environment {
     size_t count;
     char *entries[AGENT_VARIABLES + 1];
@@ -75,6 +75,10 @@ int environment_copy(struct environment *);
 /* `assignment` is NAME=value and must live as long as the environment. */
 int environment_set(struct environment *, char *assignment);
 void environment_remove(struct environment *, const char *name);
+
+/* Where there are more: let the program and all below it go unseen, in our own environment. A shell that
+ * found the doors open would come back here, for ever. */
+void environment_switch_off(void);
 
 /* Give a shell that needs no script of ours the person's own BASH_ENV and ZDOTDIR back. */
 void environment_restore_scripts(struct environment *);

@@ -149,16 +149,22 @@ static _Noreturn void become(const struct shell *shell, char **with)
     _exit(complain(shell->name));
 }
 
+static _Noreturn void become_unseen(const struct shell *shell)
+{
+    environment_switch_off();
+    become(shell, environ);
+}
+
 /* Step aside, with this variable added (NULL: none). */
 static _Noreturn void become_with(const struct shell *shell, char *assignment, bool restore)
 {
     char *assignments[] = {agent_depth_assignment(), assignment, shell->last};
 
     if (environment_copy(&environment) < 0)
-        become(shell, environ);
+        become_unseen(shell);
     for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++)
         if (assignments[i] != NULL && environment_set(&environment, assignments[i]) < 0)
-            become(shell, environ);
+            become_unseen(shell);
     if (restore)
         environment_restore_scripts(&environment);
     become(shell, environment.entries);
@@ -306,7 +312,7 @@ static _Noreturn void record(const struct agent *agent, const struct shell *shel
     run = announce(agent, shell);
     parts_open(&parts);
     if (set_up_environment(shell, run, &status) < 0)
-        become(shell, environ);
+        become_unseen(shell);
     struct observed_program program = {
         .path = shell->program.path,
         .argv = shell->argv,

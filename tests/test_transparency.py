@@ -113,6 +113,38 @@ FORMS = {
     "arithmetic": "echo $((6 * 7)); echo $((1 / 0))",
     "glob": "echo d*.txt nothing*",
     "private": " echo with a leading blank; exit 2",
+    "strict mode": "set -eu; x=$(git statsu 2>&1 | tail -n 1); echo $x; echo $nope; echo no",
+    "heredoc for an interpreter": "python3 - <<'PY'\nimport nosuchmodule\nPY\necho $?",
+    "heredoc that is expanded": "x=5; cat <<X\n$x $(git --version)\nX",
+    "log of one's own": "exec 3>&1 >log 2>&1; git --version; git statsu; cat log >&3; rm log",
+    "log that grows": "exec >>log 2>>log; git statsu; echo x; wc -l log; rm log; exit 3",
+    "tee": "git statsu 2>&1 | tee /dev/stderr | wc -l",
+    "failure and traps": "trap 'echo \"end $?\"' EXIT INT TERM; git statsu; exit 9",
+    "failed job": "(exit 7) & wait $!; echo $?",
+    "killed job": "sleep 5 & kill $!; wait $!; echo $?",
+    "nohup": "nohup sleep 0.1 >/dev/null 2>&1 & echo started",
+    "session of its own": "setsid -w git statsu; echo $?",
+    "killed by its limit": "timeout -s KILL 0.2 sleep 9; echo $?",
+    "limit in the foreground": "timeout --foreground 0.2 sleep 9; echo $?",
+    "whole group killed": "setsid -w sh -c 'trap \"exit 4\" TERM; kill 0; sleep 1'; echo $?",
+    "parallel": "echo a b c | xargs -n 1 -P 3 git statsu 2>/dev/null; echo $?",
+    "few descriptors": "ulimit -n 16; git statsu; ls >/dev/null; echo $?",
+    "no descriptors": "(ulimit -n 4; git --version); echo $?",
+    "empty environment": "env -i PATH=$PATH git statsu; echo $?",
+    "folder is gone": "mkdir gone; cd gone; rmdir ../gone; git --version; pwd; echo $?",
+    "no path": "unset PATH; git --version; echo $?",
+    "path is empty": "PATH=; git statsu; echo $?",
+    "other home": "HOME=/nonexistent git statsu; HOME=/ bash -c 'git statsu'; echo $?",
+    "unwritable temporary folder": "TMPDIR=/proc/nope bash -c 'cat <<X\nx\nX\ngit statsu'; echo $?",
+    "full device": "git statsu 2>/dev/full; echo $?; git --version >/dev/full; echo $?",
+    "tool without input": "git hash-object --stdin <&-; echo $?",
+    "descriptors for a tool": "exec 4<data.txt; python3 -c 'import os; print(os.read(4, 9))'",
+    "shell of a tool": "python3 -c 'import os; print(os.system(\"git statsu\"))'",
+    "hook of a tool": "git -c alias.x='!echo hook; exit 3' x; echo $?",
+    "shell fed by a pipe": "echo 'false; git statsu; exit 4' | sh; echo $?",
+    "big variable": "export BIG=$(printf '%0100000d' 1); git --version; sh -c 'echo ${#BIG}'",
+    "no text": b"echo '\xff\xfe'; cat '\xff'; git '\xfe'; exit 3".decode(errors="surrogateescape"),
+    "carriage returns": "echo a\r\ngit statsu\r",
 }
 
 BASH_FORMS = {
@@ -131,6 +163,12 @@ BASH_FORMS = {
     "unset variable": "set -u; echo $nope; echo not here",
     "time": "TIMEFORMAT=%%; time true",
     "read with time limit": "read -t 0.1 x </dev/null; echo $?",
+    "here-string": "cat <<< hello; python3 -c 'import sys; print(sys.stdin.read())' <<< 'x y'",
+    "other first word": "exec -a -git git statsu",
+    "both streams to a pipe": "git statsu |& head -n 1; git statsu &>/dev/null; echo $?",
+    "errors to a substitution": "git statsu 2> >(sed 's/^/E: /'); sleep 0.2; echo done",
+    "job let go": "sleep 0.2 >/dev/null 2>&1 & disown; echo x",
+    "shell fed by a here-document": "bash -s a <<'X'\necho $1\ngit statsu\nexit 5\nX\necho $?",
 }
 
 NOT_IN_A_LOGIN_BASH = {"traps listed", "names", "debug trap"}
@@ -324,6 +362,20 @@ def test_standard_streams_may_be_sockets(stage: Stage, shell: str, form: str) ->
 def _read_all(mine: socket.socket) -> bytes:
     with mine, mine.makefile("rb") as stream:
         return stream.read()
+
+
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh", "sh"])
+@pytest.mark.parametrize("count", [5_000, 70_000])
+def test_an_environment_may_be_large(stage: Stage, shell: str, count: int) -> None:
+    """At worst a command is unseen; a shell that we could not mark was once caught for ever."""
+    if count > 5_000 and shell.endswith("bash"):
+        pytest.skip("bash alone needs minutes for so many variables")
+    more = {f"V{number:x}": "" for number in range(count)}
+    words = [shell, "-c", "git --version; echo ${V1-unset}; git statsu"]
+
+    recorded = stage.run(words, {**stage.recorded, **more})
+
+    assert recorded == stage.run(words, {**stage.plain, **more})
 
 
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-", ">&- 2>&-", "<&- 2>&-")
