@@ -74,7 +74,7 @@ def _without(words: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
 
 def _holds(word: str, pieces: Sequence[str]) -> bool:
     """Whether a word is made of at least two of the pieces, in their order."""
-    parts = word.split()
+    parts = word.strip("{}").split()
     return len(parts) > 1 and any(
         tuple(pieces[i : i + len(parts)]) == tuple(parts) for i in range(len(pieces))
     )

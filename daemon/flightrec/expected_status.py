@@ -147,6 +147,9 @@ NEVER_AT_FAULT = frozenset(
 )
 """What fails in a chain is hardly ever one of these."""
 
+FILTERS = frozenset(("cat", "head", "less", "more", "tail", "tee"))
+"""What fails before a pipe into one of these is not its failure."""
+
 FIRST_SIGNAL, LAST_SIGNAL = 130, 192
 """128 + n for signal n. SIGHUP is left out: 129 is also what git says to a wrong usage."""
 

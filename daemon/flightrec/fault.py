@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from flightrec.expected_status import NEVER_AT_FAULT, TEST_RUNNERS, TEST_SUBCOMMANDS
+from flightrec.expected_status import FILTERS, NEVER_AT_FAULT, TEST_RUNNERS, TEST_SUBCOMMANDS
 from flightrec.failed_output import FailedOutput
 from flightrec.failure_kinds import K
 from flightrec.failure_tables import WORDINGS, Table
@@ -23,8 +23,8 @@ _DOMAINS = {
     "npx": _NPM_ERROR,
     "cargo": re.compile(r"(?m)^error(?:\[E\d+\])?: "),
     "make": re.compile(r"(?m)^make(?:\[\d+\])?: "),
-    "pip": re.compile(r"(?m)^ERROR: |^error: "),
-    "pip3": re.compile(r"(?m)^ERROR: |^error: "),
+    "pip": re.compile(r"(?m)^ERROR: |^error: |^hint: See PEP"),
+    "pip3": re.compile(r"(?m)^ERROR: |^error: |^hint: See PEP"),
     "pytest": re.compile(r"(?m)^ERROR: |^=+ .{0,60}\bin [\d.]+s"),
     "python": _PYTHON_ERROR,
     "python3": _PYTHON_ERROR,
@@ -84,9 +84,15 @@ def last_worker(line: CommandLine, parts: Sequence[Invocation]) -> int:
     """Return the last segment of the last list that could have given the exit code."""
     first = start_of_last_list(line)
     for index in range(len(parts) - 1, first - 1, -1):
-        if parts[index].name not in NEVER_AT_FAULT:
+        if parts[index].name not in NEVER_AT_FAULT and not _only_passes_on(line, index):
             return index
     return len(parts) - 1
+
+
+def _only_passes_on(line: CommandLine, index: int) -> bool:
+    """Whether a segment shows what comes through a pipe: ``| tail -3``."""
+    piped = 0 < index <= len(line.operators) and line.operators[index - 1].text in _PIPES
+    return piped and line.segments[index].program in FILTERS
 
 
 def hidden_segments(run: CommandRun, line: CommandLine) -> list[int]:

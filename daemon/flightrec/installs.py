@@ -9,6 +9,9 @@ from flightrec.remedy_tables import INSTALLERS, INSTALLING, PROGRAM_OF_PACKAGE
 _VERSION_SUFFIX = re.compile(r"(?:[=<>~!@^\[].*|:[a-z0-9]+)$")
 _SEPARATORS = re.compile(r"[-_./\s]+")
 _DECORATION = re.compile(r"^lib(?=\w{3})|\.(?:h|so|hpp)\b.*$")
+ALIKE = 4
+"""Letters at the beginning that two names of one thing have in common."""
+
 _VALUED = frozenset(("-r", "--requirement", "-c", "--constraint", "-e", "--editable", "-t", "-f"))
 
 
@@ -37,6 +40,12 @@ def is_installed_by(named: Sequence[str], invocation: Invocation) -> bool:
     """Whether one of the packages is, by its name, one of the things that an error names."""
     bare_packages = [_bare(package) for package in packages(invocation)]
     return any(_is_same(wanted, p) for n in named for wanted in _forms(n) for p in bare_packages)
+
+
+def begins_alike(named: Sequence[str], invocation: Invocation) -> bool:
+    """Whether a package's name begins as one of the things does that an error names."""
+    beginnings = {_bare(name)[:ALIKE] for name in named}
+    return any(_bare(package)[:ALIKE] in beginnings for package in packages(invocation))
 
 
 def _forms(name: str) -> set[str]:

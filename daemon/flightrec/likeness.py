@@ -99,6 +99,8 @@ def _is_slip(wrong: str, right: str) -> bool:
     """Whether letters were left out, doubled or in the wrong order."""
     if wrong.isdigit() or right.isdigit():
         return False
+    if wrong.lower() == right.lower():
+        return True
     if len(wrong) == len(right) and sorted(wrong) != sorted(right) and len(wrong) < 5:
         return False
     return is_typo(wrong, right)

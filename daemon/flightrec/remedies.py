@@ -12,7 +12,7 @@ from flightrec.attempt import stands_in
 from flightrec.classify import Failure
 from flightrec.failure_kinds import K
 from flightrec.ingest import CommandRun
-from flightrec.installs import installs, is_installed_by, packages
+from flightrec.installs import begins_alike, installs, is_installed_by, packages
 from flightrec.invocation import Invocation, base_name, invocations, word_set
 from flightrec.remedy_tables import (
     ACTIVATING,
@@ -187,7 +187,9 @@ def _world_closeness(failure: Failure, step: Step) -> int:
     """Return how closely an installation under another name has to do with what is missing."""
     world = INSTALLERS[step.invocation.name]
     if packages(step.invocation):
-        return BY_KIND if world in ("system", failure.domain) else NONE
+        # A system's packages have names of their own; a module's package seldom has another one.
+        akin = world == failure.domain and begins_alike(failure.named, step.invocation)
+        return BY_KIND if akin or world == "system" else NONE
     return BY_WORLD if world in ("", failure.domain) or not failure.domain else NONE
 
 

@@ -444,7 +444,7 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
         K.MISSING_MODULE: {
             "ruby": "-I -r",
             "perl": "-I",
-            "java": "-cp -classpath --class-path",
+            "java": "-cp -classpath --class-path -jar",
             "node": "--experimental-specifier-resolution -r",
             "pip": "--no-build-isolation",
             "uv": "--with",

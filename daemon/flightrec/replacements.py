@@ -39,6 +39,7 @@ _EXPLORERS = word_set("cat cd find head less ls more tail tree wc stat file du b
 _INTERPRETERS = word_set("bash sh zsh dash ksh fish source . node ruby perl php Rscript")
 _SHELLS = word_set("bash sh zsh dash ksh fish busybox")
 _BRANCHES = frozenset(("main", "master", "trunk"))
+_USUAL_REMOTE = "origin"
 
 
 def is_correction(attempt: Attempt) -> bool:
@@ -184,6 +185,7 @@ def target_corrected(attempt: Attempt) -> bool:
             is_like(w, right)
             or is_path_typo(w, right)
             or {w, right} <= _BRANCHES
+            or right == _USUAL_REMOTE
             or right in meant
             or (alone and len(w) > 3 and w in named and is_near(w, right))
         )
@@ -228,11 +230,11 @@ def value_corrected(attempt: Attempt) -> bool:
     change, failed, later = attempt.change, attempt.failed, attempt.later
     if not attempt.same_tool or len(change.removed) != 1 or len(change.added) != 1:
         return False
+    options = [word for word in attempt.failure.named or failed.words if word.startswith("-")]
     return any(
-        name.startswith("-")
-        and _value_of(name, failed.words) == change.removed[0]
-        and _value_of(name, later.words) == change.added[0]
-        for name in attempt.failure.named
+        _value_of(option, failed.words) == change.removed[0]
+        and _value_of(option, later.words) == change.added[0]
+        for option in options
     )
 
 
@@ -343,6 +345,13 @@ def option_dropped(attempt: Attempt) -> bool:
     if not attempt.same_tool or change.added or not change.removed:
         return False
     return attempt.keeps() and bool(attempt.kept_things)
+
+
+def allowed_more(attempt: Attempt) -> bool:
+    """Whether an option that forbids was left out: ``--ff-only``."""
+    change = attempt.change
+    only_options = all(w.startswith("-") for w in (*change.removed, *change.added))
+    return attempt.same_tool and bool(change.removed) and only_options and attempt.keeps()
 
 
 def as_module(attempt: Attempt) -> bool:
@@ -494,6 +503,7 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     ),
     K.COMMAND_NOT_FOUND: (another_program, tool_corrected, through_interpreter, suggested),
     K.NO_UPSTREAM: (option_added, operands_added, suggested, words_joined),
+    K.REJECTED: (option_added, allowed_more, suggested, words_joined),
     K.MISSING_VARIABLE: (variable_as_argument, option_added, suggested),
     K.MISSING_LIBRARY: (option_added, operands_added, other_flavour, suggested),
     K.UNKNOWN_SUBCOMMAND: (
