@@ -36,6 +36,7 @@ HELP = "find out what is wrong, with a command typed into a real shell"
 EXAMPLES = (
     ("flightrec doctor", "the exit status is 1 where something is wrong"),
     ("flightrec doctor --full", "also read every row of the database"),
+    ("flightrec doctor claude", "whether what this agent runs will be recorded"),
     ("flightrec doctor --json", "for a program"),
 )
 
@@ -75,6 +76,9 @@ class Patient:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the command takes."""
+    parser.add_argument(
+        "agent", nargs="?", metavar="AGENT", help="an agent's program, hooks, shells, memory"
+    )
     parser.add_argument("--full", action="store_true", help="read every row of the database")
     parser.add_argument("--no-canary", action="store_true", help="type nothing into any shell")
     parser.add_argument("--json", action="store_true", help="as JSON")
@@ -83,7 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Make all checks; print each finding as soon as it is there."""
     findings = []
-    for finding in examine(full=arguments.full, canary=not arguments.no_canary):
+    if arguments.agent is None:
+        found = examine(full=arguments.full, canary=not arguments.no_canary)
+    else:
+        found = _examine_agent(arguments.agent)
+    for finding in found:
         findings.append(finding)
         if not arguments.json:
             print(show(finding), flush=True)
@@ -93,6 +101,19 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         print(plural(troubles, "trouble") if troubles else "Nothing is wrong.")
     return ExitCode.TROUBLE if troubles else ExitCode.OK
+
+
+def _examine_agent(agent: str) -> Iterator[Finding]:
+    """Yield what checks of one agent find. Raises FlightrecError for one that is not known."""
+    from flightrec.agent_doctor import AGENTS_KNOWN, examine_agent  # noqa: PLC0415 - it needs us
+    from flightrec.hook_files import Person  # noqa: PLC0415 - slow to import
+
+    if agent not in AGENTS_KNOWN:
+        names = ", ".join(AGENTS_KNOWN)
+        raise FlightrecError(f"{agent!r} is none of: {names}", ExitCode.USAGE)
+    check_person()
+    for found in examine_agent(agent, Person(find_paths(), os.environ)):
+        yield Finding(*found)
 
 
 def show(finding: Finding) -> str:
