@@ -1,9 +1,7 @@
 """Hooks of agents: a real helper and a real daemon between a client's JSON and the database."""
 
-import contextlib
 import itertools
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,17 +13,16 @@ from pathlib import Path
 import pytest
 
 from daemon_process import DaemonProcess, wait_until
-from fake_relay import finished, starting
 from flightrec.agent_events import DIALECTS
 from flightrec.agent_marks import session_id
 from flightrec.hook_replies import MANNERS
 from flightrec.missed import read_helper_counters
-from flightrec.store import RecordedRun, RunFilter, Store
-from flightrec.wire import CommandStarting, Reply, SessionEnded, Source, TailSource
+from flightrec.wire import CommandStarting, Source, TailSource
 from helper_builds import helper
-from hook_samples import SAMPLES, Fields, answer_to, fire
+from hook_samples import SAMPLES, fire
+from hooked_agent import Hooked, missed, stored
 
-SESSION_KEYS = {"session_id", "sessionId", "conversation_id", "session"}
+CALL = "call_Zq7f0aB3xK9s"
 OUTPUT = "fatal: not a git repository (or any of the parent directories): .git"
 
 
@@ -43,77 +40,6 @@ def own_daemon(home: Path) -> Iterator[DaemonProcess]:
     with DaemonProcess(home) as running:
         running.wait_for_writer()
         yield running
-
-
-class Hooked:
-    """An agent's session: its hooks through the real helper, its shell through the real socket.
-
-    Without ``in_run`` its client was not started by ``flightrec run``.
-    """
-
-    def __init__(
-        self, daemon: DaemonProcess, agent: str, *, in_run: bool = True, **variables: str
-    ) -> None:
-        self.daemon, self.agent = daemon, agent
-        self.sample = SAMPLES[agent]
-        self.session = os.urandom(16)
-        self.variables = {"FLIGHTREC_SESSION": self.session.hex(), **variables} if in_run else {}
-        self.home = daemon.paths.home
-        self.client_session = f"client {self.session.hex()}"
-        self.shell = daemon.relay(b"sh")
-
-    def hook(self, payload: Fields) -> Fields:
-        return answer_to(self.agent, self.named(payload), self.home, **self.variables)
-
-    def named(self, payload: Fields) -> Fields:
-        """Return the payload with this session's name."""
-        return {**payload, **dict.fromkeys(SESSION_KEYS & set(payload), self.client_session)}
-
-    def before(self, command: str, use: str = "use-1") -> Fields:
-        return self.hook(self.sample.before(command, use))
-
-    def passed(self, command: str, output: str = "", use: str = "use-1") -> Fields:
-        return self.hook(self.sample.passed(command, use, output))
-
-    def failed(self, command: str, output: str, status: int = 1, use: str = "use-1") -> Fields:
-        assert self.sample.failed is not None
-        return self.hook(self.sample.failed(command, use, output, status))
-
-    def start(self, command: str, **fields: object) -> CommandStarting:
-        usual: dict[str, object] = {
-            "source": Source.SH,
-            "agent": self.agent.encode(),
-            "shell": b"bash",
-            "tty": b"",
-        }
-        begun = starting(command, self.session, **{**usual, **fields})
-        self.shell.send(begun)
-        return begun
-
-    def finish(self, begun: CommandStarting, status: int | None = 0, **fields: object) -> None:
-        self.shell.send(finished(begun, status, **fields))
-
-    def fence(self) -> None:
-        """Return when the daemon has handled what the shell sent."""
-        self.shell.send(finished(starting("", self.session), wants_reply=True))
-        self.shell.wait_for(Reply)
-
-    def runs(self, session: bytes | None = None) -> list[RecordedRun]:
-        """End the session, for which no other story is waited then; return all that is stored."""
-        session = session or self.session
-        self.shell.send(SessionEnded(session, 1))
-        ended = f"SELECT 1 FROM sessions WHERE session = x'{session.hex()}' AND ended_us > 0"  # noqa: S608 - hex
-        wait_until(lambda: self.daemon.query(ended))
-        return stored(self.daemon, session)
-
-
-def stored(daemon: DaemonProcess, session: bytes | None = None) -> list[RecordedRun]:
-    with contextlib.closing(Store.open_read_only(daemon.paths.database)) as store:
-        return list(reversed(store.recent_runs(100, RunFilter(session=session))))
-
-
-def missed(daemon: DaemonProcess) -> dict[str, int]:
-    return dict(daemon.status()["missed"])
 
 
 # --- the hook alone ------------------------------------------------------------------------------
@@ -313,11 +239,11 @@ def test_codex_names_the_call_in_its_shell_whatever_became_of_the_text(
     lasting: DaemonProcess,
 ) -> None:
     hooked = Hooked(lasting, "codex", in_run=False)
-    hooked.before("make  build")
-    begun = hooked.start("cd sub && make build", tool_use_id=b"use-1")
+    hooked.before("make  build", use=CALL)
+    begun = hooked.start("cd sub && make build", tool_use_id=CALL.encode())
     hooked.finish(begun, 2)
     hooked.fence()
-    hooked.failed("make  build", "make: ***", 2)
+    hooked.failed("make  build", "make: ***", 2, use=CALL)
     (run,) = hooked.runs()
     assert (run.session, run.command) == (hooked.session, "cd sub && make build")
     assert run.tail == "make: ***"

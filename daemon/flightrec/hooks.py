@@ -17,7 +17,7 @@ import msgspec
 
 from flightrec import link
 from flightrec.agent_events import AgentEvent, End, Moment, OddPayloadError, read_event
-from flightrec.agent_marks import session_id
+from flightrec.agent_marks import MARKS, session_id
 from flightrec.guard import Decision
 from flightrec.hint_desk import HintDesk
 from flightrec.hints import Hint, HintShown
@@ -26,7 +26,8 @@ from flightrec.missed import Missed
 from flightrec.prompt_corrections import read_prompt
 from flightrec.rules import Guard
 from flightrec.sessions import Session
-from flightrec.tool_uses import ToolUse, ToolUses, feed_of
+from flightrec.tool_use import ToolUse, feed_of
+from flightrec.tool_uses import ToolUses
 from flightrec.wire import (
     COMMAND_MAX,
     CommandFinished,
@@ -42,6 +43,9 @@ log = logging.getLogger(__name__)
 
 AGENT_SOURCES = frozenset((Source.SH, Source.ENV, Source.SHIM))
 """Doors that see what agents run."""
+
+MARKED = frozenset(mark.agent for mark in MARKS if mark.session)
+"""Agents whose shells know the session's name."""
 
 SESSIONS_MAX = 1024
 
@@ -122,8 +126,7 @@ class Hooks:
 
     def _before(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
         starting = self._starting(event, fired)
-        loose = fired.session is None
-        use = self._uses.announce(starting, time.monotonic(), loose=loose)
+        use = self._uses.announce(starting, time.monotonic(), loose=_is_loose(fired))
         if not (answer.is_awaited and self._memory.may_answer) or use.run != starting.run:
             answer(NOTHING)
             return
@@ -153,7 +156,7 @@ class Hooks:
     def _after(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
         end = event.end or End()
         use = self._uses.conclude(
-            self._starting(event, fired), end, time.monotonic(), loose=fired.session is None
+            self._starting(event, fired), end, time.monotonic(), loose=_is_loose(fired)
         )
         if not end.ran and not use.joined:
             self._give_up(use)
@@ -190,7 +193,7 @@ class Hooks:
 
     def _take_note(self, event: AgentEvent, fired: HookFired) -> None:
         session = self._session(event, fired)
-        self.flush(session)
+        self._tell(self._uses.take_ended(session, final=False))
         if event.moment is Moment.SESSION_END and fired.session is None:
             self._memory.end_session(SessionEnded(session, time.time_ns() // 1000))
         spoken = read_prompt(event.prompt) if event.moment is Moment.PROMPT else None
@@ -242,7 +245,7 @@ class Hooks:
 
     def flush(self, session: bytes | None = None) -> None:
         """Tell all that waits, of one session or all: there is nothing more to wait for."""
-        self._tell(self._uses.take_ended(session))
+        self._tell(self._uses.take_ended(session, final=True))
 
     def sweep(self) -> None:
         """Forget what is over."""
@@ -314,6 +317,12 @@ class Hooks:
             agent=fired.agent,
             tool_use_id=event.tool_use_id.encode("utf-8", "replace")[:256] or None,
         )
+
+
+def _is_loose(fired: HookFired) -> bool:
+    """Whether the shells of this client have no way to know its session."""
+    agent = fired.agent.decode("ascii", "replace")
+    return fired.session is None and agent not in MARKED
 
 
 class _Answer:
