@@ -1,4 +1,4 @@
-"""``flightrec doctor AGENT``: a failing command in each agent's kind of shell; and what is missing."""
+"""``flightrec doctor AGENT``: a failing command in its kind of shell, and what is missing."""
 
 import contextlib
 import os
