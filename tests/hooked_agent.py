@@ -19,11 +19,17 @@ class Hooked:
     """
 
     def __init__(
-        self, daemon: DaemonProcess, agent: str, *, in_run: bool = True, **variables: str
+        self,
+        daemon: DaemonProcess,
+        agent: str,
+        *,
+        in_run: bool = True,
+        session: bytes | None = None,
+        **variables: str,
     ) -> None:
         self.daemon, self.agent = daemon, agent
         self.sample = SAMPLES[agent]
-        self.session = os.urandom(16)
+        self.session = session or os.urandom(16)
         self.variables = {"FLIGHTREC_SESSION": self.session.hex(), **variables} if in_run else {}
         self.home = daemon.paths.home
         self.client_session = f"client {self.session.hex()}"

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_stage import Stage, open_stage
 from daemon_process import DaemonProcess, wait_until
 from flightrec.agent_events import DIALECTS
 from flightrec.agent_marks import session_id
@@ -40,6 +42,11 @@ def own_daemon(home: Path) -> Iterator[DaemonProcess]:
     with DaemonProcess(home) as running:
         running.wait_for_writer()
         yield running
+
+
+def which(program: str, stage: Stage) -> str:
+    """Return the program that an agent finds on the stage's PATH."""
+    return str(shutil.which(program, path=stage.recorded["PATH"]))
 
 
 # --- the hook alone ------------------------------------------------------------------------------
@@ -191,6 +198,30 @@ def test_a_killed_shell_that_tells_no_end_has_the_client_s(lasting: DaemonProces
     hooked.fence()
     (run,) = hooked.runs()
     assert (run.run, run.exit) == (begun.run, 143)
+
+
+def test_real_shells_behind_every_door_and_real_hooks_tell_of_one_run_each(home: Path) -> None:
+    doors = (
+        ("bash", "-c"),
+        ("/bin/bash", "-c"),
+        ("/bin/bash", "-lc"),
+        ("/bin/zsh", "-c"),
+        ("/bin/sh", "-c"),
+    )
+    with DaemonProcess(home) as daemon, open_stage(home) as stage:
+        daemon.wait_for_writer()
+        hooked = Hooked(daemon, "copilot", session=stage.session.id, **stage.recorded)
+        for number, (shell, option) in enumerate(doors):
+            command = f"git stat{number} && echo never"
+            hooked.before(command)
+            seen = stage.run([which(shell, stage), option, command])
+            assert seen.status == 1
+            hooked.failed(command, seen.errors.decode())
+        runs = [run for run in hooked.runs() if run.parent is None]
+    assert [run.command for run in runs] == [f"git stat{n} && echo never" for n in range(5)]
+    assert [run.exit for run in runs] == [1] * 5
+    assert all(f"'stat{n}' is not a git command" in run.tail for n, run in enumerate(runs))
+    assert runs[-1].source is Source.HOOK  # dash reads no script of ours: its tools are parts
 
 
 def test_a_command_in_the_background_has_the_end_that_its_shell_tells(
