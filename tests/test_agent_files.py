@@ -203,3 +203,30 @@ def test_a_person_s_own_files_are_one_of_the_project_and_one_of_all(
 ) -> None:
     assert [target.kind for target in personal_targets(agent)] == kinds
     assert holds_projects(agent) == (Kind.MEMORY not in kinds and Kind.LOCAL not in kinds)
+
+
+def described(target: MemoryTarget | None) -> str:
+    return "" if target is None else f"`{target.shown}`"
+
+
+def memory_table() -> str:
+    """Return the table of the README."""
+    lines = [
+        "| agent | yours, of one project | yours, of all projects | the team's (`--team`) |",
+        "|---|---|---|---|",
+    ]
+    for agent in AGENTS:
+        memory, local = find_target(agent, Kind.MEMORY), find_target(agent, Kind.LOCAL)
+        user, team = find_target(agent, Kind.USER), find_target(agent, Kind.TEAM)
+        own = described(memory or local)
+        if memory and local:
+            own += f"; {described(local)} (`--local`)"
+        elif user and not own:
+            own = "in the next one, under its name"
+        lines.append(f"| {agent} | {own} | {described(user)} | {described(team)} |")
+    return "\n".join(lines)
+
+
+def test_the_readme_says_which_file_is_whose() -> None:
+    readme = Path(__file__).parent.parent / "README.md"
+    assert memory_table() in readme.read_text(), f"the README's table is to be:\n{memory_table()}"
