@@ -1,7 +1,9 @@
 """What the stand-ins of an agent's run cost: the same program with and without, side by side.
 
 Each pair of ways takes turns in random order, so that a busy machine slows both alike; ratios
-count. A server in C that answers at once plays the daemon: a slow one is the daemon's figure.
+count. Processor time is that of all processes together: what a machine without a free processor
+would take. A server in C that answers at once plays the daemon: a slow one is the daemon's figure.
+It has one rule, about `echo`: as with the daemon, nothing else waits for an answer.
 """
 
 import os
@@ -19,7 +21,10 @@ from pathlib import Path
 import pytest
 from tests.bench.table import Row
 
+from flightrec.hint_words import HintWords
+from flightrec.hints import HintRule
 from flightrec.paths import find_paths, make_private_folder
+from flightrec.rules import Origin, Remedy, Scope, Trigger
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from agent_stage import Stage, only, open_stage
@@ -55,7 +60,8 @@ def rows() -> list[Row]:
 
 def _pairs(stage: Stage) -> Iterator[Pair]:
     shims, recorded = stage.session.shims, stage.recorded
-    (shims / "true").symlink_to(stage.session.placed.helper)
+    for name in ("true", "echo"):
+        (shims / name).symlink_to(stage.session.placed.helper)
     (stage.folder / "Makefile").write_text(MAKEFILE)
     flood = f"head -c {BYTES} /dev/zero"
     part = {**recorded, "FLIGHTREC_PARENT": "1" * 32, "FLIGHTREC_INSIDE": "1"}
@@ -65,12 +71,21 @@ def _pairs(stage: Stage) -> Iterator[Pair]:
         "`true`, a tool of its own", ["/usr/bin/true"], [f"{shims}/true"], recorded, "≤ 1.65"
     )
     yield Pair("`true`, a part of a command", ["/usr/bin/true"], [f"{shims}/true"], part, "≤ 1.65")
+    yield Pair(
+        "`echo`, which is in a rule: asked first",
+        ["/usr/bin/echo"],
+        [f"{shims}/echo"],
+        recorded,
+        "",
+    )
     git = ["/usr/bin/git", "--version"]
     yield Pair("`git --version`", git, [f"{shims}/git", "--version"], recorded, "≤ 1.35")
     bash = ["/bin/bash", "-c", ":"]
     yield Pair("`bash -c :`, stand-in", bash, [f"{shims}/bash", "-c", ":"], recorded, "≤ 1.4")
     door = only(stage, "BASH_ENV")
     yield Pair("`/bin/bash -c :`, BASH_ENV", bash, bash, door, "≤ 1.9")
+    twice = ["/bin/bash", "-c", "exec /bin/bash -c :"]
+    yield Pair("the same, to bash that starts bash", twice, bash, door, "")
     zsh = ["/bin/zsh", "-c", ":"]
     yield Pair("`/bin/zsh -c :`, ZDOTDIR", zsh, zsh, only(stage, "ZDOTDIR"), "")
     make = ["/bin/bash", "-c", "make -s"]
@@ -83,26 +98,37 @@ def _pairs(stage: Stage) -> Iterator[Pair]:
 
 
 def _measure(stage: Stage, pair: Pair) -> Row:
-    ways: dict[str, Callable[[], None]] = {
+    ways: dict[str, Callable[[], Took]] = {
         "plain": lambda: _run(pair.plain, stage.plain, stage.folder),
         "recorded": lambda: _run(pair.recorded, pair.environment, stage.folder),
     }
-    times: dict[str, list[float]] = {name: [] for name in ways}
+    taken: dict[str, list[Took]] = {name: [] for name in ways}
     for warm_up in ways.values():
         warm_up()
     for _ in range(pair.rounds):
         for name in random.sample(list(ways), len(ways)):
-            begin = time.perf_counter()
-            ways[name]()
-            times[name].append(time.perf_counter() - begin)
-    plain, recorded = (pair.typical(times[name]) for name in ("plain", "recorded"))
+            taken[name].append(ways[name]())
+    plain, recorded = (pair.typical([took.wall_s for took in taken[name]]) for name in ways)
+    spent, spent_recorded = (pair.typical([took.cpu_s for took in taken[name]]) for name in ways)
     which = "least" if pair.typical is min else "median"
-    note = f"{plain * 1e3:.2f} → {recorded * 1e3:.2f} ms, {which} of {pair.rounds}"
+    note = (
+        f"{plain * 1e3:.2f} → {recorded * 1e3:.2f} ms, {which} of {pair.rounds};"
+        f" processor time {spent_recorded / spent:.2f} ×"
+    )
     return Row(pair.what, recorded / plain, "×", pair.bar, note)
 
 
-def _run(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Took:
+    """What one run took, of the clock and of the processors, in seconds."""
+
+    wall_s: float
+    cpu_s: float
+
+
+def _run(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> Took:
     """Start a program with two pipes, read both to their end, and wait for it."""
+    begin = time.perf_counter()
     output, its_output = os.pipe()
     errors, its_errors = os.pipe()
     inherited = [(os.POSIX_SPAWN_DUP2, its_output, 1), (os.POSIX_SPAWN_DUP2, its_errors, 2)]
@@ -114,7 +140,8 @@ def _run(words: Sequence[str], environment: Mapping[str, str], folder: Path) -> 
         while os.read(end, 65536):
             pass
         os.close(end)
-    os.waitpid(pid, 0)
+    _, _, used = os.wait4(pid, 0)
+    return Took(time.perf_counter() - begin, used.ru_utime + used.ru_stime)
 
 
 @contextmanager
@@ -128,10 +155,33 @@ def _stage() -> Iterator[Stage]:
         make_private_folder(find_paths().state)
         make_private_folder(find_paths().run)
         try:
-            with _sink(Path(folder)), open_stage(Path(folder)) as stage:
+            with _sink(Path(folder)), _one_rule(), open_stage(Path(folder)) as stage:
                 yield stage
         finally:
             os.chdir(before)
+
+
+@contextmanager
+def _one_rule() -> Iterator[None]:
+    """Keep the file by which helpers know what no rule is about."""
+    rule = HintRule(
+        id="ERR-1",
+        offered=True,
+        trigger=Trigger("unknown option", ("echo",)),
+        remedy=Remedy("replace", ("echo", "-n")),
+        scope=Scope.USER,
+        project="/p",
+        origin=Origin.RECORDED,
+        c=1,
+        d=0,
+        failed=True,
+        failures=1,
+    )
+    words = HintWords(find_paths().hint_words)
+    words.publish()
+    words.add([rule])
+    yield
+    words.close()
 
 
 @contextmanager
