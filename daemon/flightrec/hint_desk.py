@@ -309,4 +309,5 @@ def _context(starting: CommandStarting, session: Session, place: Place) -> HintC
         path=None if session.path is None else os.fsdecode(session.path),
         mine=place.mine,
         origin=place.origin,
+        virtual_env=None if not session.virtual_env else os.fsdecode(session.virtual_env),
     )

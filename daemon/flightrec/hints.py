@@ -15,12 +15,14 @@ from flightrec.matching import (
     Found,
     Location,
     anchor_of,
+    directory_of,
     find_trigger,
     is_assignment,
     probes,
     rewrite,
     word_value,
 )
+from flightrec.mended import is_mended, may_run_others
 from flightrec.programs import BUILTINS, is_there
 from flightrec.redact import PLACEHOLDER
 from flightrec.rules import Guard, Origin, Remedy, Scope, Trigger
@@ -100,9 +102,9 @@ class HintShown(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class HintContext:
     """A command about to run, or one that just failed, with what the shell says about itself.
 
-    ``path`` is that shell's PATH where it is known. ``now_us`` is wall clock. ``mine`` is false in
-    a repository that belongs to somebody else: nothing is hinted there. ``origin`` is what the
-    project shares with other clones.
+    ``path`` is that shell's PATH where it is known, ``virtual_env`` its VIRTUAL_ENV if any.
+    ``now_us`` is wall clock. ``mine`` is false in a repository that belongs to somebody else:
+    nothing is hinted there. ``origin`` is what the project shares with other clones.
     """
 
     session: bytes
@@ -116,6 +118,7 @@ class HintContext:
     path: str | None = None
     mine: bool = True
     origin: str = ""
+    virtual_env: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,11 +409,16 @@ def _rank(about: tuple[HintRule, Found]) -> tuple[int, int, int, str]:
 
 
 def _is_gone(rule: HintRule, line: CommandLine, found: Found, context: HintContext) -> bool:
-    """Whether the cause is visibly gone: the program that was missing is there."""
+    """Whether the cause is visibly gone: the program that was missing is there, or the modules."""
+    folder = directory_of(line, found.segment, context.cwd) or context.cwd
+    if is_mended(rule.trigger, rule.remedy, folder, context.virtual_env):
+        return True
     if rule.trigger.kind != FailureKind.COMMAND_NOT_FOUND:
         return False
     is_first_word = found.segment == 0 and line.segments[0].wrappers == 0
     program = line.segments[found.segment].program
+    if rule.remedy.before and may_run_others(program):
+        return False
     if program in BUILTINS or (is_first_word and context.word_kind is not WordKind.UNKNOWN):
         return True
     return context.path is not None and is_there(program, context.path, context.cwd)
@@ -422,9 +430,11 @@ def can_run(remedy: Remedy, context: HintContext) -> bool:
         return True
     wrappers = [word for word in remedy.prefix[:1] if not is_assignment(word)]
     first = [part for part in remedy.words[:1] if isinstance(part, str)]
+    steps = [segment.program for text in remedy.before for segment in parse(text).segments[:1]]
     return all(
         program in BUILTINS or "$" in program or is_there(program, context.path, context.cwd)
-        for program in map(word_value, wrappers + first)
+        for program in (*steps, *map(word_value, wrappers + first))
+        if program
     )
 
 
