@@ -437,6 +437,19 @@ def test_stopping_takes_the_rules_out_and_keeps_them_out(fresh_cli: Cli, home: P
     assert "nothing is kept up to date there" in fresh_cli.err
 
 
+def test_no_memory_file_is_remembered_by_a_path_that_holds_a_secret(fresh_cli: Cli) -> None:
+    """T7: the database holds where exports go."""
+    fresh_cli.teach()
+    secret = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    folder = fresh_cli.project / secret
+    folder.mkdir()
+    fresh_cli("export", "--to", str(folder / "NOTES.md"), status=1)
+    assert "holds a secret" in fresh_cli.err
+    state = fresh_cli.daemon.paths.state
+    kept = b"".join(path.read_bytes() for path in state.glob("flightrec.db*"))
+    assert secret.encode() not in kept
+
+
 def test_a_file_is_stopped_by_its_name_from_anywhere(
     fresh_cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

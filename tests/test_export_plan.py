@@ -9,7 +9,14 @@ import pytest
 from flightrec.agent_files import Kind
 from flightrec.errors import FlightrecError
 from flightrec.export_plan import View, file_of, plan, rows_for
-from flightrec.export_rows import ExportRow, Wanted, note, read_rows, stop
+from flightrec.export_rows import (
+    ExportRow,
+    Wanted,
+    note,
+    note_claude_folder,
+    read_rows,
+    stop,
+)
 from flightrec.paths import Paths, find_paths, make_private_folder
 from flightrec.places import find_place
 from flightrec.rules import Rule, Scope, Status
@@ -153,6 +160,20 @@ def test_a_folder_of_claude_s_is_followed_once_the_person_exported_there(
     export(store, paths)
     assert ids_in(moved) == ["001"]
     assert not memory.exists()
+
+
+def test_a_folder_that_a_session_of_claude_s_had_is_followed(
+    home: Path, paths: Paths, store: Store, tmp_path: Path
+) -> None:
+    project = git_project(home, "project")
+    moved = tmp_path / use_claude_in(project, home).relative_to(home / ".claude")
+    moved.parent.parent.mkdir(parents=True)
+    with store.transaction() as connection:
+        assert note_claude_folder(connection, str(tmp_path))
+        assert not note_claude_folder(connection, str(tmp_path))
+    keep(store, rule_of(project))
+    export(store, paths)
+    assert ids_in(moved) == ["001"]
 
 
 def test_a_checkout_that_is_gone_comes_not_back(

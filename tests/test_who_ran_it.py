@@ -16,8 +16,10 @@ from daemon_process import FLIGHTREC, DaemonProcess, flightrec, wait_until
 from fake_relay import starting
 from flightrec.agent_marks import MARKS
 from flightrec.ancestors import PACKAGES, PROGRAMS, agent_above, agent_of
+from flightrec.export_rows import read_claude_folders
 from flightrec.front import Front
 from flightrec.pausing import Pause
+from flightrec.store import Store
 from flightrec.wire import CommandStarting, SessionEnded
 from helper_builds import helper
 from test_front import FakePeer
@@ -189,6 +191,20 @@ def test_an_agent_that_run_started_has_its_program_s_name(
         capture_output=True,
     )
     assert agents(daemon, "true of run") == [("codex", "codex")]
+
+
+def test_a_run_tells_where_claude_code_has_its_memory(
+    daemon: DaemonProcess, tmp_path: Path
+) -> None:
+    environment = {
+        "HOME": str(daemon.paths.home),
+        "PATH": PLAIN_PATH,
+        "CLAUDE_CONFIG_DIR": str(tmp_path / "caf\udce9"),
+    }
+    words = [*FLIGHTREC, "run", "--", "true"]
+    subprocess.run(words, env=environment, check=True, timeout=PATIENCE_S, capture_output=True)
+    with contextlib.closing(Store.open_read_only(daemon.paths.database)) as store:
+        assert read_claude_folders(store.connection) == [environment["CLAUDE_CONFIG_DIR"]]
 
 
 def test_a_script_that_tells_the_helper_itself_is_known_by_its_mark(

@@ -23,7 +23,7 @@ from flightrec.export import (
     exportable,
     why_no_place,
 )
-from flightrec.export_rows import ExportRow, Wanted, read_rows
+from flightrec.export_rows import ExportRow, Wanted, read_claude_folders, read_rows
 from flightrec.memory_file import Edit, Location
 from flightrec.places import Place, find_place
 from flightrec.programs import Where, where_is
@@ -53,11 +53,15 @@ class MemoryFile:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What decides which rules stand where: rules, a place of each project, and all rows."""
+    """What decides which rules stand where: rules, a place of each project, and all rows.
+
+    ``claude_folders`` are those that sessions of Claude Code had in their environment.
+    """
 
     rules: tuple[Rule, ...]
     places: Mapping[str, Place]
     rows: tuple[ExportRow, ...]
+    claude_folders: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, connection: sqlite3.Connection) -> "View":
@@ -66,6 +70,7 @@ class View:
             tuple(Rulebook(connection).rules(*EXPORTED)),
             find_places(connection),
             tuple(read_rows(connection)),
+            tuple(read_claude_folders(connection)),
         )
 
     def place_of(self, project: str) -> Place:
@@ -122,7 +127,7 @@ def _claude_rows(view: View, home: Path, environment: Mapping[str, str]) -> Iter
 
 
 def _claude_homes(view: View, environment: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
-    """Yield environments for all of Claude's folders: ours, and where the person exported."""
+    """Yield environments for all of Claude's folders: ours, the sessions', the exports'."""
     yield environment
     assert CLAUDE_MEMORY.folder is not None  # noqa: S101 - it is a row of the table
     variable = CLAUDE_MEMORY.folder.variable
@@ -131,7 +136,7 @@ def _claude_homes(view: View, environment: Mapping[str, str]) -> Iterator[Mappin
         for row in view.rows
         if (row.agent, row.kind) == (CLAUDE_MEMORY.agent, CLAUDE_MEMORY.kind)
     }
-    yield from ({variable: folder} for folder in sorted(asked))
+    yield from ({variable: folder} for folder in sorted(asked.union(view.claude_folders)))
 
 
 def file_of(row: ExportRow, view: View) -> MemoryFile:

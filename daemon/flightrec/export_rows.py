@@ -5,6 +5,7 @@ of the shell in which somebody asked for it.
 """
 
 import enum
+import json
 import os
 import sqlite3
 import time
@@ -13,6 +14,8 @@ from pathlib import Path
 
 from flightrec.agent_files import Kind
 from flightrec.store import to_bytes
+
+CLAUDE_FOLDERS_MAX = 20
 
 
 class Wanted(enum.StrEnum):
@@ -81,6 +84,28 @@ def note(connection: sqlite3.Connection, row: ExportRow) -> None:
             time.time_ns() // 1000,
         ),
     )
+
+
+_CLAUDE_FOLDERS = "claude_folders"
+"""Key of a small value: a JSON list of paths."""
+
+
+def read_claude_folders(connection: sqlite3.Connection) -> list[str]:
+    """Return the folders to which people's sessions of Claude Code moved its files."""
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_CLAUDE_FOLDERS,)).fetchone()
+    return [path_from_json(text) for text in json.loads(row[0])] if row else []
+
+
+def note_claude_folder(connection: sqlite3.Connection, folder: str) -> bool:
+    """Remember one more such folder, inside a transaction; return whether it is a new one."""
+    known = read_claude_folders(connection)
+    if folder in known or len(known) >= CLAUDE_FOLDERS_MAX:
+        return False
+    connection.execute(
+        "INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)",
+        (_CLAUDE_FOLDERS, json.dumps([path_to_json(path) for path in (*known, folder)])),
+    )
+    return True
 
 
 def forget_row(connection: sqlite3.Connection, row: ExportRow) -> None:

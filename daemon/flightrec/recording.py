@@ -132,11 +132,14 @@ class Recording:
         return bool(self._chore("settle exports", self._exporter.settle))
 
     def reflect(self) -> Result:
-        """Go over all rules, as is done now and then; return what changed."""
+        """Go over all rules, as is done now and then; return what changed.
+
+        Memory files are looked at as well: an editor may have saved what it read long ago.
+        """
         place = self.workplace()
         if self._chore("reflect", lambda: do("reflect", place, b"{}")) is None:
             self.start_over()
-        return Result(changed=place.changed, export=place.export)
+        return Result(changed=place.changed, export=True)
 
     @property
     def wants_rescan(self) -> bool:

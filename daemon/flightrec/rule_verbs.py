@@ -13,7 +13,7 @@ import msgspec
 from flightrec import bundle, person
 from flightrec.agent_files import Kind
 from flightrec.errors import FlightrecError
-from flightrec.export_rows import ExportRow, note, path_from_json, stop
+from flightrec.export_rows import ExportRow, note, note_claude_folder, path_from_json, stop
 from flightrec.generalise import Draft
 from flightrec.guard_rows import guard_project, guarded_projects
 from flightrec.person import Act
@@ -168,13 +168,34 @@ def _exporting(change: Callable[[sqlite3.Connection, ExportRow], None]) -> Verb:
 
     def verb(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
         asked = msgspec.convert(arguments, _Exports)
+        rows = [_to_row(row) for row in asked.rows]
+        for row in rows:
+            _check_no_secret(place, str(row.path), row.project)
         with place.store.transaction() as connection:
-            for row in asked.rows:
-                change(connection, _to_row(row))
+            for row in rows:
+                change(connection, row)
         place.export = True
-        return {"rows": len(asked.rows)}
+        return {"rows": len(rows)}
 
     return verb
+
+
+def _check_no_secret(place: Workplace, *paths: str) -> None:
+    if any(place.redactor.redact_text(path) != path for path in paths):
+        raise FlightrecError("the path holds a secret, which would be written down")
+
+
+class _Folder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    folder: str
+
+
+def _claude_folder(place: Workplace, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Remember where Claude Code keeps its files: this process may have another environment."""
+    folder = path_from_json(msgspec.convert(arguments, _Folder).folder)
+    _check_no_secret(place, folder)
+    with place.store.transaction() as connection:
+        place.export |= note_claude_folder(connection, folder)
+    return {"folder": folder}
 
 
 def _to_row(row: _ExportRow) -> ExportRow:
@@ -250,5 +271,6 @@ RULE_VERBS: dict[str, Verb] = {
     "reflect": _reflect,
     "export_asked": _exporting(note),
     "export_stopped": _exporting(stop),
+    "claude_folder": _claude_folder,
     "bundle_import": _import,
 }

@@ -101,7 +101,8 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         try:
             paths, command = find_paths(), find_command()
-            connect(paths, autostart=True).close()
+            with contextlib.closing(connect(paths, autostart=True)) as connection:
+                _tell_folder(connection)
             names = _stand_ins(paths)
             session = stack.enter_context(
                 open_session(paths, _agent_name(words), names, os.environ.get("PATH", ""), command)
@@ -120,6 +121,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _say(line: str, *, quiet: bool) -> None:
     if not quiet:
         print(f"flightrec: {line}", file=sys.stderr)
+
+
+def _tell_folder(connection: Connection) -> None:
+    """Say where Claude Code has its memory: the daemon may have been started elsewhere."""
+    folder = os.environ.get("CLAUDE_CONFIG_DIR", "")
+    if folder.startswith("/"):
+        with contextlib.suppress(FlightrecError):  # as good as can be: the run matters more
+            as_text = os.fsencode(folder).decode("latin-1")
+            connection.ask("claude_folder", {"folder": as_text}, COMMIT_LIMIT_S)
 
 
 def _stand_ins(paths: Paths) -> frozenset[str]:
