@@ -410,14 +410,15 @@ def _rank(about: tuple[HintRule, Found]) -> tuple[int, int, int, str]:
 
 def _is_gone(rule: HintRule, line: CommandLine, found: Found, context: HintContext) -> bool:
     """Whether the cause is visibly gone: the program that was missing is there, or the modules."""
-    folder = directory_of(line, found.segment, context.cwd) or context.cwd
+    steps = rule.remedy.before
+    folder = (directory_of(line, found.segment, context.cwd) if steps else None) or context.cwd
     if is_mended(rule.trigger, rule.remedy, folder, context.virtual_env):
         return True
     if rule.trigger.kind != FailureKind.COMMAND_NOT_FOUND:
         return False
     is_first_word = found.segment == 0 and line.segments[0].wrappers == 0
     program = line.segments[found.segment].program
-    if rule.remedy.before and may_run_others(program):
+    if steps and may_run_others(program):
         return False
     if program in BUILTINS or (is_first_word and context.word_kind is not WordKind.UNKNOWN):
         return True
