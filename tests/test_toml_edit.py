@@ -62,6 +62,17 @@ def test_a_table_of_the_persons_stays_when_it_is_empty() -> None:
     assert document.text == text
 
 
+@pytest.mark.parametrize("before", ["", "a = 1\n", "[hooks.state.other]\nx = 1\n"])
+def test_whole_tables_go_with_their_blank_lines(before: str) -> None:
+    name = '/a b/"hooks".json:pre_tool_use:0:0'
+    header = f'[hooks.state."{name}"]'.replace('"hooks"', '\\"hooks\\"')
+    document = TomlText(f'{before}\n{header}\ntrusted_hash = "sha256:1"\n')
+    document.remove_table(("hooks", "state", name))
+    document.remove_table(("hooks", "state", name))
+
+    assert document.text == before
+
+
 def test_what_is_no_toml_is_refused() -> None:
     with pytest.raises(FlightrecError, match=r"is no TOML: .*line 2"):
         TomlText("a = 1\nb = = 2\n")

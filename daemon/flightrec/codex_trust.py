@@ -39,8 +39,8 @@ def list_hooks(environment: Mapping[str, str], cwd: Path, helper: str) -> list[C
         return list(_ours(server.ask("hooks/list", {"cwds": [str(cwd)]}), helper))
 
 
-def trust_hooks(environment: Mapping[str, str], cwd: Path, helper: str) -> int:
-    """Let Codex trust the hooks that call this helper, as they are now; return how many there are.
+def trust_hooks(environment: Mapping[str, str], cwd: Path, helper: str) -> list[str]:
+    """Let Codex trust the hooks that call this helper, as they are now; return its names for them.
 
     Raises FlightrecError.
     """
@@ -52,7 +52,7 @@ def trust_hooks(environment: Mapping[str, str], cwd: Path, helper: str) -> int:
         after = list(_ours(server.ask("hooks/list", {"cwds": [str(cwd)]}), helper))
     if not hooks or not all(hook.trusted for hook in after):
         raise FlightrecError(f"Codex did not take it; {BY_HAND}")
-    return len(hooks)
+    return [hook.key for hook in hooks]
 
 
 def _ours(answer: Any, helper: str) -> Iterator[CodexHook]:  # noqa: ANN401 - JSON

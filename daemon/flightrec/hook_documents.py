@@ -7,7 +7,7 @@ what is theirs, and everything else stays.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -21,6 +21,9 @@ from flightrec.toml_edit import TomlText
 
 PLUGIN_MARK = "// Written by flightrec;"
 
+CODEX_STATE = ("hooks", "state")
+"""The table in which Codex notes which hooks it trusts."""
+
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -28,7 +31,7 @@ class Addition(msgspec.Struct):
     """What was added to a file: its digest afterwards, and the changes that lead back.
 
     ``created``: no file was there; ``folders`` were made for it, the outermost first. ``defaults``
-    are settings that nobody had set.
+    are settings that nobody had set, ``trusted`` names of hooks that Codex was made to trust.
     """
 
     digest: str
@@ -36,6 +39,7 @@ class Addition(msgspec.Struct):
     created: bool = False
     folders: list[str] = []
     defaults: list[str] = []
+    trusted: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +102,22 @@ def without_parts(data: bytes | None, file: HookFile, addition: Addition | None)
     for part in file.parts:
         if not isinstance(part, Default) or part.name in noted:
             part.remove(document)  # type: ignore[arg-type] # by the table
+    if isinstance(document, TomlText) and addition is not None:
+        _remove_trust(document, addition.trusted)
     if document.text == before:
         return data
     is_empty = document.text.strip() in ("", "{}")
     if addition is not None and addition.created and is_empty:
         return None
     return mark + document.text.encode()
+
+
+def _remove_trust(document: TomlText, names: Sequence[str]) -> None:
+    """Take out what Codex has noted of hooks that are gone."""
+    for name in names:
+        document.remove_table((*CODEX_STATE, name))
+    if names and document.get(CODEX_STATE[:-1], CODEX_STATE[-1]) == {}:
+        document.remove_table(CODEX_STATE)
 
 
 def has_parts(data: bytes, file: HookFile, wanted: Wanted) -> bool:

@@ -5,7 +5,7 @@ The manifest of the installation notes what was added where, so that all of it c
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -219,6 +219,7 @@ def install(target: Target, person: Person) -> bool:
             _forget(target, person)
         raise
     edit.addition.folders = before.folders if before is not None else folders
+    edit.addition.trusted = before.trusted if before is not None else []
     if before is not None and not written:
         edit.addition = before
     _note(target, person, edit.addition)
@@ -258,6 +259,14 @@ def _note(target: Target, person: Person, addition: Addition) -> None:
         target.client.name, target.file.file, project, addition
     )
     write_manifest(home, manifest)
+
+
+def note_trust(names: Sequence[str], target: Target, person: Person) -> None:
+    """Note which hooks Codex was made to trust, in the file where it notes them."""
+    addition = find_addition(target, person)
+    if addition is not None:
+        addition.trusted = list(dict.fromkeys((*addition.trusted, *names)))
+        _note(target, person, addition)
 
 
 def _forget(target: Target, person: Person) -> None:

@@ -59,6 +59,26 @@ class TomlText(EditedText):
             raise FlightrecError(f"take {key} out of [{'.'.join(table)}] by hand")
         self._remove_empty(table)
 
+    def remove_table(self, table: Sequence[str]) -> None:
+        """Take a whole table away, with the blank line before it; nothing where there is none."""
+        wanted = self._data()
+        inside = wanted
+        for name in table[:-1]:
+            inside = inside.get(name, {})
+        if inside.pop(table[-1], None) is None:
+            return
+        if not self._try(self._whole_tables(table), wanted):
+            self._try(self._whole_tables(table), _without_empty(wanted, table[:-1]))
+
+    def _whole_tables(self, table: Sequence[str]) -> Iterator[Change]:
+        for header in self._headers(table):
+            yield Change(self._start_of_gap(header.start()), self._end_of_table(header.end()), "")
+
+    def _start_of_gap(self, at: int) -> int:
+        """Return where a blank line before this place begins, or the place."""
+        blank = re.search(r"(?:(?<=\n)|\A)[ \t]*\r?\n\Z", self.text[:at])
+        return blank.start() if blank else at
+
     def _try(self, places: Iterator[Change], wanted: dict[str, Any]) -> bool:
         for change in places:
             try:
@@ -88,7 +108,11 @@ class TomlText(EditedText):
         yield self._new_table(table, pair)
 
     def _headers(self, table: Sequence[str]) -> Iterator[re.Match[str]]:
-        name = r"[ \t]*\.[ \t]*".join(f"[\"']?{re.escape(part)}[\"']?" for part in table)
+        parts = (
+            f"(?:{re.escape(part)}|'{re.escape(part)}'|{re.escape(_quoted(part))})"
+            for part in table
+        )
+        name = r"[ \t]*\.[ \t]*".join(parts)
         header = re.compile(rf"^[ \t]*\[[ \t]*{name}[ \t]*\][^\n]*(\n|\Z)", re.MULTILINE)
         return header.finditer(self.text)
 
@@ -131,9 +155,7 @@ class TomlText(EditedText):
             following = _HEADER.search(self.text, header.end())
             end = following.start() if following else len(self.text)
             if MARK in header[0] and not self.text[header.end() : end].strip():
-                kept = self.text[: header.start()]
-                blank = re.search(r"(?:(?<=\n)|\A)[ \t]*\r?\n\Z", kept)
-                self.replace(blank.start() if blank else header.start(), header.end(), "")
+                self.replace(self._start_of_gap(header.start()), header.end(), "")
                 return
 
 
@@ -142,6 +164,16 @@ def _parse(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise FlightrecError(f"is no TOML: {error}") from None
+
+
+def _without_empty(data: dict[str, Any], table: Sequence[str]) -> dict[str, Any]:
+    """Return the data without a table that was there only for those below it."""
+    inside = data
+    for name in table[:-1]:
+        inside = inside[name]
+    if inside[table[-1]] == {}:
+        del inside[table[-1]]
+    return data if inside or len(table) < 2 else _without_empty(data, table[:-1])
 
 
 def _quoted(value: str) -> str:

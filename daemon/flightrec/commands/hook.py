@@ -9,13 +9,14 @@ from pathlib import Path
 
 from flightrec.commands.terminal import ask, colour, one_line, plural, print_items
 from flightrec.errors import ExitCode, FlightrecError
-from flightrec.hook_clients import CLIENTS, NAMES, HookClient, find_client
+from flightrec.hook_clients import CLIENTS, NAMES, HookClient, Syntax, find_client
 from flightrec.hook_files import (
     Person,
     Target,
     install,
     installed_targets,
     is_here,
+    note_trust,
     noted_agents,
     preview_install,
     preview_uninstall,
@@ -166,7 +167,10 @@ def _see_to_trust(person: Person, client: HookClient, *, wanted: bool) -> None:
         print(f"  {client.afterwards}")
         return
     trusted = trust_hooks(person.environment, Path.cwd(), str(person.setup.helper))
-    print(f"  {plural(trusted, 'hook')} trusted.")
+    for target in user_targets(client, person):
+        if target.file.syntax is Syntax.TOML:
+            note_trust(trusted, target, person)
+    print(f"  {plural(len(trusted), 'hook')} trusted.")
 
 
 # --- uninstall -----------------------------------------------------------------------------------
