@@ -10,6 +10,7 @@ import pytest
 
 from daemon_process import DaemonProcess, wait_until
 from fake_relay import FakeRelay, finished, starting
+from flightrec.commands import dispatch
 from flightrec.rule_text import LABEL
 from flightrec.rules import Guard
 from flightrec.wire import Source, TailSource
@@ -120,6 +121,19 @@ def start_of_session(client: Client) -> str:
     return str(answer.get("additionalContext", ""))
 
 
+def why(
+    rule: str,
+    monkeypatch: pytest.MonkeyPatch,
+    daemon: DaemonProcess,
+    capsys: pytest.CaptureFixture[str],
+) -> str:
+    """Return what a person is shown of a rule's history."""
+    monkeypatch.setenv("HOME", str(daemon.paths.home))
+    capsys.readouterr()
+    assert dispatch(["why", rule]) == 0
+    return capsys.readouterr().out
+
+
 def guard(daemon: DaemonProcess, rule: str, mode: Guard) -> None:
     daemon.ask("rule_guard", rule=rule, mode=mode.value)
 
@@ -147,7 +161,11 @@ def test_a_denied_command_does_not_run_and_the_remedy_confirms_the_rule(
 
 
 def test_an_agent_that_insists_is_let_through_and_what_passes_ends_the_gate_at_once(
-    daemon: DaemonProcess, project: Path, rule: str
+    daemon: DaemonProcess,
+    project: Path,
+    rule: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     guard(daemon, rule, Guard.DENY)
     client = Client(daemon, project)
@@ -158,6 +176,13 @@ def test_an_agent_that_insists_is_let_through_and_what_passes_ends_the_gate_at_o
 
     assert daemon.query(RULE) == [(2, 3, 1)]
     assert daemon.query(GATES) == [("deny", "insisted"), ("let", "passed")]
+    shown = why(rule, monkeypatch, daemon, capsys)
+    assert (
+        "the guard denied a command; the agent sent it once more\n      offered: git status"
+        in shown
+    )
+    assert "let the command through that it had stopped; it passed\n" in shown
+    assert "passed, though the guard had spoken against it" in shown
     assert "permissionDecision" not in decision(Client(daemon, project).ask("gti status"))
 
 
@@ -211,7 +236,7 @@ def test_a_rewritten_command_that_fails_in_its_own_way_may_run_as_it_was_sent(
     client.run("gti staus", 127, "bash: gti: command not found\n")
 
     assert daemon.query(RULE) == [(3, 3, 0)]
-    assert daemon.query(GATES) == [("rewrite", "failed"), ("let", "insisted")]
+    assert daemon.query(GATES) == [("rewrite", "failed"), ("let", "recurred")]
 
 
 def test_whoever_cannot_be_made_to_ask_is_denied(

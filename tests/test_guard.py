@@ -492,7 +492,7 @@ def test_what_one_rule_stops_says_nothing_of_another_one(agent: Guarded) -> None
         ("ask", Result.PASSED, False, "passed"),
         ("let", None, False, None),
         ("let", Result.PASSED, False, "passed"),
-        ("let", Result.FAILED, False, "insisted"),
+        ("let", Result.FAILED, False, "recurred"),
         ("let", Result.UNKNOWN, False, "ignored"),
     ],
 )
@@ -549,14 +549,14 @@ def test_a_command_that_fails_once_it_is_let_through_proves_the_gate_right(agent
     assert agent.attempt("gti status", 127, not_found("gti")) == "let"
 
     assert agent.counts() == (3, 3, 0)
-    assert agent.outcomes() == [("deny", "insisted"), ("let", "insisted")]
+    assert agent.outcomes() == [("deny", "insisted"), ("let", "recurred")]
     assert agent.prevented == 0
     assert agent.attempt("gti status", session="next") == "deny"
 
 
 @pytest.mark.parametrize(
     ("exit_", "error", "counts", "outcome"),
-    [(0, "", (2, 3, 1), "passed"), (127, not_found("gti"), (3, 3, 0), "insisted")],
+    [(0, "", (2, 3, 1), "passed"), (127, not_found("gti"), (3, 3, 0), "recurred")],
 )
 def test_what_the_person_allows_speaks_for_itself(
     agent: Guarded, exit_: int, error: str, counts: tuple[int, int, int], outcome: str

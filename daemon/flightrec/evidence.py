@@ -207,7 +207,7 @@ def outcome_of_other(gate: str, sight: Sight | None, *, mended: bool) -> str | N
 
 _LET_OUTCOMES = {
     Result.PASSED: "passed",
-    Result.FAILED: "insisted",
+    Result.FAILED: "recurred",
     Result.UNKNOWN: "ignored",
 }
 

@@ -14,8 +14,9 @@ from flightrec.store import to_bytes
 class GateRow:
     """One decision about a command: what the guard did (ask, deny, rewrite, or let it pass then).
 
-    ``outcome`` is what happened next: followed, failed, ignored, insisted, passed; None is not
-    known yet. ``remedy`` is the command that it offered.
+    ``outcome`` is what happened next: the remedy was followed, failed or was ignored, the agent
+    insisted; what it was let passed or recurred; None is not known yet. ``remedy`` is the command
+    that it offered.
     """
 
     gate: str

@@ -160,7 +160,7 @@ CREATE TABLE hints (
   remedy TEXT NOT NULL,
   at_us INTEGER NOT NULL,
   gate TEXT NOT NULL,                    -- what a guard did: ask | deny | rewrite | let; or empty
-  outcome TEXT,                          -- followed | ignored | failed | insisted | passed
+  outcome TEXT,                          -- followed, ignored, failed, insisted, passed, recurred
   UNIQUE (run, gate)
 );
 CREATE INDEX hints_by_session ON hints (session, rule_id);

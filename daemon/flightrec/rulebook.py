@@ -579,7 +579,7 @@ class Rulebook:
         return cursor.rowcount
 
     def close_hint(self, row: int, outcome: str) -> None:
-        """Note what became of a hint: followed, failed, ignored; of a gate: insisted, passed."""
+        """Note what became of a hint: followed, failed, ignored; of a gate also more (GateRow)."""
         self._connection.execute("UPDATE hints SET outcome = ? WHERE id = ?", (outcome, row))
 
     def has_counted(self, rule_id: str, reason: Reason, session: bytes | None) -> bool:

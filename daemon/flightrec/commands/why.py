@@ -124,15 +124,16 @@ DID = {
     "ask": "the guard asked",
     "deny": "the guard denied a command",
     "rewrite": "the guard rewrote a command",
-    LET: "the guard let the same command pass",
+    LET: "the guard let the command through that it had stopped",
 }
 
 CAME_OF_IT = {
     "followed": "the remedy worked",
     "failed": "the remedy failed",
     "ignored": "something else was run",
-    "insisted": "the command was run all the same",
-    "passed": "the command passed",
+    "insisted": "the agent sent it once more",
+    "passed": "it passed",
+    "recurred": "it failed again",
 }
 
 
