@@ -16,7 +16,8 @@ from typing import Protocol
 import msgspec
 
 from flightrec import link
-from flightrec.agent_events import AgentEvent, End, Moment, OddPayloadError, read_event
+from flightrec.agent_ends import End
+from flightrec.agent_events import AgentEvent, Moment, OddPayloadError, read_event
 from flightrec.agent_marks import MARKS, session_id
 from flightrec.guard import Decision
 from flightrec.hint_desk import HintDesk

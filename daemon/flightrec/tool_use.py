@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from flightrec.agent_events import End
+from flightrec.agent_ends import End
 from flightrec.hints import HintShown
 from flightrec.link import Feed
 from flightrec.wire import TAIL_MAX, CommandFinished, CommandStarting, TailSource

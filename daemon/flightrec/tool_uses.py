@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from flightrec import shell_words
-from flightrec.agent_events import End
+from flightrec.agent_ends import End
 from flightrec.ingest import to_text
 from flightrec.tool_use import HOLD_S, ToolUse, line_of
 from flightrec.wire import CommandFinished, CommandStarting, Source

@@ -1,0 +1,230 @@
+"""How a command ended, as the hook of each agent's client tells it: a reader for each client.
+
+An exit is told only where the client says it. None is neither success nor failure.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+Payload = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a command ended, as far as the client says.
+
+    ``ran`` is false where it was refused. ``background`` tells that it still runs, ``timed_out``
+    that the client ended it. ``usec`` is microseconds.
+    """
+
+    exit: int | None = None
+    output: str = ""
+    ran: bool = True
+    background: bool = False
+    timed_out: bool = False
+    usec: int | None = None
+
+
+def text_of(payload: Payload, key: str) -> str:
+    """Return the text under a key, empty where there is none."""
+    value = payload.get(key) if key else None
+    return value if isinstance(value, str) else ""
+
+
+def object_of(value: object) -> Payload:
+    """Return an object; some clients send it as text that holds it."""
+    if isinstance(value, str):
+        try:
+            value = msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError):
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _microseconds(payload: Payload, key: str) -> int | None:
+    value = payload.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value * 1000) if 0 <= value < 10**10 else None
+
+
+# --- Claude Code ---------------------------------------------------------------------------------
+
+_CLAUDE_EXIT = re.compile(r"\A(?:Error: )?Exit code (\d{1,3})(?:\n|\Z)")
+_CLAUDE_TIMEOUT = re.compile(r"^Command timed out after ", re.MULTILINE)
+
+_BENIGN = frozenset(
+    (
+        "No matches found",
+        "Files differ",
+        "Condition is false",
+        "Some directories were inaccessible",
+    )
+)
+"""Why Claude Code takes an exit status of 1 for a success."""
+
+
+def _claude_end(payload: Payload) -> End:
+    usec = _microseconds(payload, "duration_ms")
+    if "error" in payload:
+        return _claude_failure(text_of(payload, "error"), payload, usec)
+    response = payload.get("tool_response")
+    if not isinstance(response, dict):
+        return End(None, response if isinstance(response, str) else "", usec=usec)
+    output = "\n".join(filter(None, (text_of(response, "stdout"), text_of(response, "stderr"))))
+    if response.get("backgroundTaskId"):
+        return End(None, output, background=True)
+    if response.get("interrupted"):
+        return End(None, output, usec=usec)
+    meaning = text_of(response, "returnCodeInterpretation")
+    benign = 1 if meaning in _BENIGN else None
+    return End(benign if meaning else 0, output, usec=usec)
+
+
+def _claude_failure(error: str, payload: Payload, usec: int | None) -> End:
+    """Read a failure's text; without a status in its first line the command never ran."""
+    found = _CLAUDE_EXIT.match(error)
+    output = error[found.end() :] if found else error
+    if payload.get("is_interrupt"):
+        return End(None, output, usec=usec)
+    if found is None:
+        return End(None, "", ran=False)
+    timed_out = _CLAUDE_TIMEOUT.search(output[:400]) is not None
+    return End(int(found[1]), output, timed_out=timed_out, usec=usec)
+
+
+# --- Codex ---------------------------------------------------------------------------------------
+
+
+def _codex_end(payload: Payload) -> End:
+    """Read an end that looks the same for success and failure."""
+    response = payload.get("tool_response")
+    output = text_of(response, "output") if isinstance(response, dict) else response
+    return End(None, output if isinstance(output, str) else "")
+
+
+# --- Gemini CLI and Qwen Code --------------------------------------------------------------------
+
+_GEMINI_REPORT = re.compile(
+    r"(?:(?:\A|\n)(?:Error|Exit Code|Signal|Background PIDs|Process Group PGID): [^\n]*)+\s*\Z"
+)
+"""The lines behind the output; each is there only where it has something to say."""
+
+_GEMINI_EXIT = re.compile(r"^Exit Code: (\d{1,3})\s*$", re.MULTILINE)
+_GEMINI_OUTPUT = re.compile(r"(?:\A|\n)(?:Output|Stdout): ")
+_GEMINI_CANCELLED = re.compile(r"\ACommand was (?:automatically )?cancelled")
+_GEMINI_BACKGROUND = re.compile(r"\A(?:Command moved to background|Background command started)")
+
+
+def _gemini_end(payload: Payload) -> End:
+    response = payload.get("tool_response")
+    text = text_of(response, "llmContent") if isinstance(response, dict) else ""
+    return _gemini_text(text, otherwise=0 if text else None)
+
+
+def _qwen_end(payload: Payload) -> End:
+    if "error" in payload:
+        return _gemini_text(text_of(payload, "error"), otherwise=None)
+    return _gemini_end(payload)
+
+
+def _gemini_text(text: str, otherwise: int | None) -> End:
+    """Read the text that the model gets; ``otherwise`` is the exit where it names none."""
+    report = _GEMINI_REPORT.search(text)
+    output = text[: report.start()] if report else text
+    begin = _GEMINI_OUTPUT.search(output)
+    output = output[begin.end() :] if begin else output
+    if _GEMINI_BACKGROUND.match(text):
+        return End(None, background=True)
+    if _GEMINI_CANCELLED.match(text):
+        return End(None, output, timed_out="automatically" in text[:40])
+    found = _GEMINI_EXIT.search(report[0]) if report else None
+    return End(int(found[1]) if found else otherwise, output)
+
+
+# --- Copilot CLI ---------------------------------------------------------------------------------
+
+_COPILOT_EXIT = re.compile(r"\n?<shellId: [^\s>]{1,64} completed with exit code (\d{1,3})>\s*\Z")
+_COPILOT_RUNS = re.compile(r"<command with shellId: [^>]{1,200} is still running")
+
+
+def _copilot_end(payload: Payload) -> End:
+    result = object_of(payload.get("toolResult"))
+    text = text_of(result, "textResultForLlm")
+    found = _COPILOT_EXIT.search(text)
+    if found:
+        return End(int(found[1]), text[: found.start()])
+    if _COPILOT_RUNS.search(text):
+        return End(None, background=True)
+    return End(None, text, ran=text_of(result, "resultType") == "success")
+
+
+# --- droid, Cursor, and plugins of ours ----------------------------------------------------------
+
+
+def _droid_end(payload: Payload) -> End:
+    """Read an end that droid tells of successes only."""
+    response = payload.get("tool_response")
+    if isinstance(response, dict):
+        response = "\n".join(value for value in response.values() if isinstance(value, str))
+    return End(0, response if isinstance(response, str) else "")
+
+
+def _cursor_end(payload: Payload) -> End:
+    return End(None, text_of(payload, "output"), usec=_microseconds(payload, "duration"))
+
+
+def _plugin_end(payload: Payload) -> End:
+    status = payload.get("exit")
+    known = isinstance(status, int) and not isinstance(status, bool) and 0 <= status <= 255
+    return End(
+        status if known and not payload.get("interrupted") else None,
+        text_of(payload, "output"),
+        background=bool(payload.get("background")),
+        usec=_microseconds(payload, "duration_ms"),
+    )
+
+
+_PI_EXIT = re.compile(r"(?:\A|\n\n?)Command exited with code (\d{1,3})\s*\Z")
+_PI_STOPPED = re.compile(r"(?:\A|\n\n?)Command (?:aborted|timed out after [^\n]*)\s*\Z")
+
+
+def _pi_end(payload: Payload) -> End:
+    """Read the text that pi gives its model; it names a status where that is not 0."""
+    end = _plugin_end(payload)
+    stopped = _PI_STOPPED.search(end.output)
+    if stopped:
+        return End(None, end.output[: stopped.start()], timed_out="timed" in stopped[0])
+    found = _PI_EXIT.search(end.output)
+    if found:
+        return End(int(found[1]), end.output[: found.start()], usec=end.usec)
+    knows = "exit" in payload or payload.get("interrupted") or payload.get("background")
+    return end if knows else End(0, end.output, usec=end.usec)
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+READERS: dict[str, Callable[[Payload], End]] = {
+    "claude": _claude_end,
+    "codex": _codex_end,
+    "gemini": _gemini_end,
+    "qwen": _qwen_end,
+    "copilot": _copilot_end,
+    "droid": _droid_end,
+    "cursor": _cursor_end,
+    "opencode": _plugin_end,
+    "pi": _pi_end,
+}
+
+SILENCE = frozenset(("(no output)", "(empty)", "(Bash completed with no output)"))
+"""What clients say to their models where a command wrote nothing."""
+
+
+def read_end(agent: str, payload: Payload) -> End:
+    """Return the end of the command that this event is about."""
+    end = READERS[agent](payload)
+    return replace(end, output="") if end.output.strip() in SILENCE else end

@@ -1,0 +1,201 @@
+"""What the clients of agents say to their hooks, read without believing more than they say."""
+
+import json
+
+import pytest
+
+from flightrec.agent_ends import READERS, End
+from flightrec.agent_events import DIALECTS, Moment, OddPayloadError, read_event
+from hook_samples import SAMPLES, Fields
+
+
+def end_of(agent: str, payload: Fields) -> End:
+    event = read_event(agent, json.dumps(payload).encode())
+    assert event is not None
+    assert event.end is not None
+    return event.end
+
+
+def claude(**fields: object) -> Fields:
+    return {**SAMPLES["claude"].before("make", "use-1"), **fields}
+
+
+def gemini(text: str) -> Fields:
+    sample = SAMPLES["gemini"].passed("make", "", "")
+    return {**sample, "tool_response": {"llmContent": text, "returnDisplay": ""}}
+
+
+def copilot(text: str, kind: str = "success") -> Fields:
+    result = {"resultType": kind, "textResultForLlm": text}
+    return {**SAMPLES["copilot"].before("make", ""), "toolResult": result}
+
+
+def plugin(**fields: object) -> Fields:
+    return {**SAMPLES["pi"].before("make", "c1"), "event": "after", **fields}
+
+
+def test_every_dialect_has_a_reader_of_ends() -> None:
+    assert set(DIALECTS) == set(READERS)
+
+
+@pytest.mark.parametrize("agent", SAMPLES)
+def test_a_command_is_read_with_all_that_its_event_says(agent: str) -> None:
+    event = read_event(agent, json.dumps(SAMPLES[agent].before("cd x && make", "use-1")).encode())
+    assert event is not None
+    assert (event.moment, event.command, event.cwd) == (Moment.BEFORE, "cd x && make", "/tmp")
+    assert event.session
+    assert event.tool_use_id == ("use-1" if SAMPLES[agent].has_id else "")
+    assert event.end is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        (
+            {"tool_response": {"stdout": "out", "stderr": "err", "interrupted": False}},
+            End(0, "out\nerr"),
+        ),
+        ({"tool_response": {"stdout": "", "interrupted": True}}, End(None, "")),
+        ({"tool_response": {"stdout": "", "backgroundTaskId": "b1"}}, End(background=True)),
+        (
+            {"tool_response": {"stdout": "", "returnCodeInterpretation": "Files differ"}},
+            End(1),
+        ),
+        ({"tool_response": {"stdout": "", "returnCodeInterpretation": "A new one"}}, End(None)),
+        ({"tool_response": "text"}, End(None, "text")),
+        ({"tool_response": 7}, End(None)),
+        ({}, End(None)),
+        ({"error": "Exit code 2\nmake: ***", "duration_ms": 3}, End(2, "make: ***", usec=3000)),
+        ({"error": "Exit code 1"}, End(1)),
+        (
+            {"error": "Exit code 143\nCommand timed out after 1s\npart"},
+            End(143, "Command timed out after 1s\npart", timed_out=True),
+        ),
+        ({"error": "Exit code 130", "is_interrupt": True}, End(None)),
+        ({"error": "Permission to use Bash has been denied."}, End(ran=False)),
+        ({"error": "the program said: Exit code 4"}, End(ran=False)),
+        ({"error": "Exit code 2\nx", "duration_ms": -1}, End(2, "x")),
+        ({"error": "Exit code 2\nx", "duration_ms": True}, End(2, "x")),
+    ],
+)
+def test_claude_s_ends(payload: Fields, expected: End) -> None:
+    name = "PostToolUseFailure" if "error" in payload else "PostToolUse"
+    assert end_of("claude", claude(hook_event_name=name, **payload)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Output: fine\nProcess Group PGID: 12", End(0, "fine")),
+        ("Output: (empty)\nExit Code: 3\nProcess Group PGID: 12", End(3)),
+        ("Output: a\nExit Code: 7\nb\nProcess Group PGID: 12", End(0, "a\nExit Code: 7\nb")),
+        ("Output: no such file\nError: (none)\nExit Code: 2\nSignal: 15", End(2, "no such file")),
+        ("Command: make\nDirectory: sub\nOutput: x\nExit Code: 2", End(2, "x")),
+        ("Command was cancelled by user before it could complete.", End(None)),
+        ("Command moved to background (PID: 7). Output hidden.", End(background=True)),
+        ("", End(None)),
+    ],
+)
+def test_gemini_s_ends(text: str, expected: End) -> None:
+    found = end_of("gemini", gemini(text))
+    assert (found.exit, found.background) == (expected.exit, expected.background)
+    if expected.output:
+        assert found.output == expected.output
+
+
+def test_a_time_limit_of_gemini_is_one() -> None:
+    text = "Command was automatically cancelled because it exceeded the timeout of 5 minutes."
+    assert end_of("gemini", gemini(text)).timed_out
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "expected"),
+    [
+        ("out\n<shellId: 7 completed with exit code 5>", "success", End(5, "out")),
+        ("<shellId: 0 completed with exit code 0>", "success", End(0)),
+        ("a <shellId: 7 completed with exit code 5> b", "success", End(None)),
+        ("<command with shellId: 0 is still running after 30 seconds>", "success", End()),
+        ("The user rejected this tool call.", "rejected", End(ran=False)),
+    ],
+)
+def test_copilot_s_ends(text: str, kind: str, expected: End) -> None:
+    found = end_of("copilot", copilot(text, kind))
+    assert (found.exit, found.ran) == (expected.exit, expected.ran)
+    assert found.background is ("still running" in text)
+
+
+def test_copilot_s_arguments_may_be_text_that_holds_them() -> None:
+    payload = {**SAMPLES["copilot"].before("x", ""), "toolArgs": '{"command": "make all"}'}
+    event = read_event("copilot", json.dumps(payload).encode())
+    assert event is not None
+    assert event.command == "make all"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"output": "out"}, End(0, "out")),
+        ({"output": "out\n\nCommand exited with code 5"}, End(5, "out")),
+        ({"output": "Command exited with code 1"}, End(1)),
+        ({"output": "(no output)"}, End(0)),
+        ({"output": "x\n\nCommand aborted"}, End(None, "x")),
+        ({"output": "x\n\nCommand timed out after 9 seconds"}, End(None, "x", timed_out=True)),
+        ({"output": "x", "exit": 4, "duration_ms": 2}, End(4, "x", usec=2000)),
+        ({"output": "x", "exit": None}, End(None, "x")),
+        ({"output": "x", "exit": "4"}, End(None, "x")),
+        ({"output": "x", "exit": 4, "interrupted": True}, End(None, "x")),
+        ({"output": "", "background": True}, End(background=True)),
+    ],
+)
+def test_pi_s_ends(fields: Fields, expected: End) -> None:
+    assert end_of("pi", plugin(**fields)) == expected
+
+
+def test_what_codex_and_cursor_say_has_no_status_and_droid_tells_of_successes_only() -> None:
+    for response in ("Exit code 1", {"output": "Exit code 1"}):
+        payload = SAMPLES["codex"].passed("make", "use-1", "")
+        assert end_of("codex", {**payload, "tool_response": response}) == End(None, "Exit code 1")
+    cursor = SAMPLES["cursor"].passed("make", "", "exit code 1")
+    assert end_of("cursor", cursor) == End(None, "exit code 1", usec=12_000)
+    assert end_of("droid", SAMPLES["droid"].passed("make", "", "done")) == End(0, "done")
+
+
+def test_the_folder_that_a_tool_is_given_is_below_the_session_s() -> None:
+    for key, folder, expected in (
+        ("dir_path", "sub", "/tmp/sub"),
+        ("directory", "/srv", "/srv"),
+        ("directory", "", "/tmp"),
+    ):
+        payload = SAMPLES["gemini"].before("make", "")
+        payload["tool_input"][key] = folder
+        event = read_event("gemini", json.dumps(payload).encode())
+        assert event is not None
+        assert event.cwd == expected
+
+
+@pytest.mark.parametrize(
+    ("agent", "payload", "moment"),
+    [
+        ("claude", {"hook_event_name": "UserPromptSubmit", "prompt": "hi"}, Moment.PROMPT),
+        ("gemini", {"hook_event_name": "BeforeAgent", "prompt": "hi"}, Moment.PROMPT),
+        ("copilot", {"sessionId": "s", "prompt": "hi"}, Moment.PROMPT),
+        ("cursor", {"hook_event_name": "beforeSubmitPrompt", "prompt": "hi"}, Moment.PROMPT),
+        ("opencode", {"event": "prompt", "prompt": "hi"}, Moment.PROMPT),
+        ("claude", {"hook_event_name": "SessionEnd", "reason": "clear"}, Moment.SESSION_END),
+        ("copilot", {"sessionId": "s", "reason": "complete"}, Moment.SESSION_END),
+        ("copilot", {"sessionId": "s", "source": "new"}, Moment.SESSION_START),
+        ("pi", {"event": "session_end"}, Moment.SESSION_END),
+    ],
+)
+def test_other_moments_are_read_too(agent: str, payload: Fields, moment: Moment) -> None:
+    event = read_event(agent, json.dumps(payload).encode())
+    assert event is not None
+    assert (event.moment, event.prompt) == (moment, payload.get("prompt", ""))
+
+
+@pytest.mark.parametrize("agent", SAMPLES)
+def test_no_cut_of_an_event_is_taken_for_one(agent: str) -> None:
+    raw = json.dumps(SAMPLES[agent].passed("make", "use-1", "done")).encode()
+    for cut in range(len(raw)):
+        with pytest.raises(OddPayloadError):
+            read_event(agent, raw[:cut])
