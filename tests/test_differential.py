@@ -6,6 +6,7 @@ What a tool shows is compared as it stands on the screen. A tool that is not ins
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from typed_shell import BOTH
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 
+VIM = "vim" if shutil.which("vim") else "vim.tiny"
 PIDS = r"\b\d{3,7}\b"
 
 
@@ -27,6 +29,12 @@ def needs(*programs: str) -> Callable[[Callable[..., None]], Callable[..., None]
     """Skip a test where a program is missing, and say which."""
     missing = [program for program in programs if not shutil.which(program)]
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+
+
+def is_program(name: str) -> bool:
+    """Whether this is no script that stands in for what was left out of a small system."""
+    found = shutil.which(name)
+    return found is not None and Path(found).read_bytes()[:4] == b"\x7fELF"
 
 
 def write(twins: Twins, name: str, text: str) -> None:
@@ -84,7 +92,7 @@ def test_type_ahead_and_a_long_line(twins: Twins) -> None:
     twins.send("echo typed ahead")
     twins.press("Enter")
     twins.expect(r"\ntyped ahead\nREADY>\Z")
-    twins.same(r"(echo typed ahead)?\n+")  # where it is echoed is a race without us, too
+    twins.same(r"(echo typed ahead|\n)+")  # where it is echoed is a race without us, too
     twins.type("clear")
     twins.type(f"echo {'long ' * 60}")
     twins.same()
@@ -221,6 +229,7 @@ def test_more(twins: Twins) -> None:
 
 
 @needs("man", "less")
+@pytest.mark.skipif(not is_program("man"), reason="a system without manual pages: man is a script")
 def test_man(twins: Twins) -> None:
     page = ".TH HELLO 1\n.SH NAME\nhello \\- greet\n.SH DESCRIPTION\n" + ".PP\nmore\n" * 40
     write(twins, "hello.1", page)
@@ -250,9 +259,9 @@ def test_git_log_in_its_pager(twins: Twins) -> None:
     twins.same()
 
 
-@needs("vim")
+@needs(VIM)
 def test_vim(twins: Twins) -> None:
-    twins.type("vim -u NONE -N -n text", until="text")
+    twins.type(f"{VIM} -u NONE -N -n text", until="text")
     twins.send("ihello")
     twins.press("Enter")
     twins.send("two")
@@ -400,9 +409,9 @@ def test_raw_mode_and_reset(twins: Twins) -> None:
     twins.same()
 
 
-@needs("vim")
+@needs(VIM)
 def test_a_program_killed_in_raw_mode(twins: Twins) -> None:
-    twins.type("vim -u NONE -N -n", until="VIM")
+    twins.type(f"{VIM} -u NONE -N -n", until="VIM")
     twins.send(":!kill -9 $PPID")
     twins.press("Enter")
     twins.expect(PROMPT)
