@@ -17,6 +17,7 @@ from flightrec.exchange import Folder
 from flightrec.managed_block import set_block
 from flightrec.memory_file import (
     Location,
+    is_half_done,
     read_file,
     update_file,
 )
@@ -395,6 +396,51 @@ def test_a_late_append_lands_in_the_version_that_an_editor_saved_meanwhile(
     text = memory.read_text()
     assert text.startswith("edited\nappended\n")
     assert text.count("flightrec:begin") == 1
+
+
+@pytest.mark.parametrize("saved", [True, False], ids=["saved", "not-saved"])
+def test_a_killed_exporter_loses_nothing_and_leaves_nothing(
+    saved: bool,  # noqa: FBT001 - a parametrised test
+    memory: Path,
+    paths: Paths,
+    between: Callable[[Callable[[], None]], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """T6: killed with somebody's new version in its hands."""
+    memory.write_text("old\n")
+
+    def save() -> None:
+        new = memory.with_name("new")
+        new.write_text("old\nsaved in between\n")
+        new.replace(memory)
+
+    if saved:
+        between(save)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            monkeypatch.setenv("FLIGHTREC_FAIL", "exchanged:1:kill")
+            update(memory, paths, "rule")
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -9
+    assert len(list(memory.parent.iterdir())) == 2
+    assert is_half_done(at(memory), paths)
+    update(memory, paths, "rule")
+    assert memory.read_text().startswith("old\nsaved in between\n" if saved else "old\n")
+    assert memory.read_text().count("flightrec:begin") == 1
+    assert [entry.name for entry in memory.parent.iterdir()] == ["MEMORY.md"]
+    assert not is_half_done(at(memory), paths)
+
+
+def test_what_only_looks_like_ours_is_left_alone(memory: Path, paths: Paths) -> None:
+    """T5: a repository may bring along what a killed exporter would have left."""
+    planted = memory.with_name(".MEMORY.md.flightrec-0123456789ab")
+    planted.write_text("planted\n")
+    memory.write_text("old\n")
+    update(memory, paths, "rule")
+    assert planted.read_text() == "planted\n"
+    assert "planted" not in memory.read_text()
 
 
 def test_reading_shows_what_an_update_would_find(home: Path, memory: Path) -> None:

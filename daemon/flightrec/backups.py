@@ -18,6 +18,11 @@ class Backups:
         self._digest = digest(real)
         self._name = real.name[-100:]
 
+    def newest(self) -> bytes | None:
+        """Return the version that was kept last."""
+        kept = sorted(backup_folder(self._paths).glob(f"{self._digest}-*"))
+        return kept[-1].read_bytes() if kept else None
+
     def add(self, data: bytes | None) -> None:
         """Keep a version; the oldest beyond ``BACKUPS_KEPT`` goes."""
         if not data:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from flightrec import failpoints
 from flightrec.errors import FlightrecError
 
 SIZE_MAX = 1024 * 1024
@@ -39,16 +40,24 @@ class _GoneError(FileNotFoundError):
     """The file was taken away or replaced between opening and reading it."""
 
 
+def _nothing(_name: str) -> None:
+    """Nobody wants to know."""
+
+
 class Folder:
     """The folder of ``real`` (a path without links), which lies below ``boundary``.
 
+    ``note`` is told the name of a file that is made beside it, and nothing once it is gone again.
     Raises OSError where it cannot be opened (or made, with ``create``), FlightrecError where it
     belongs to somebody else.
     """
 
-    def __init__(self, real: Path, boundary: Path, *, create: bool) -> None:
+    def __init__(
+        self, real: Path, boundary: Path, *, create: bool, note: Callable[[str], None] = _nothing
+    ) -> None:
         self._name = real.name
         self._displaced: list[int] = []
+        self._note = note
         self._folder = os.open(boundary, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             for part in real.parent.relative_to(boundary).parts:
@@ -86,6 +95,15 @@ class Folder:
             except FileNotFoundError:
                 return None
 
+    def take_away(self, name: str) -> bytes | None:
+        """Remove a file that a killed process of ours has left there; return what it was."""
+        try:
+            document = self._read(name)
+        except (OSError, FlightrecError):
+            return None
+        self._unlink(name)
+        return document.data
+
     def create(self, data: bytes, like: Document | None) -> None:
         """Put the first version there. Raises FileExistsError where somebody else did."""
         with self._temporary(data, like) as temporary:
@@ -99,6 +117,7 @@ class Folder:
         """
         with self._temporary(data, like) as temporary:
             self._rename(temporary, self._name, _RENAME_EXCHANGE)
+            failpoints.reach("exchanged")
             try:
                 return self._read(temporary, keep=True)
             except (OSError, FlightrecError):
@@ -114,6 +133,7 @@ class Folder:
     def remove(self) -> Document:
         """Take the file away and return it. Raises as ``exchange`` does."""
         temporary = self._temporary_name()
+        self._note(temporary)
         self._plain_rename(self._name, temporary)
         try:
             document = self._read(temporary, keep=True)
@@ -121,6 +141,7 @@ class Folder:
             self._rename(temporary, self._name, _RENAME_NOREPLACE)
             raise
         self._unlink(temporary)
+        self._note("")
         return document
 
     def _read(self, name: str, *, keep: bool = False) -> Document:
@@ -152,6 +173,7 @@ class Folder:
     def _temporary(self, data: bytes, like: Document | None) -> Iterator[str]:
         """Make a file under another name; whatever has that name in the end is deleted."""
         name = self._temporary_name()
+        self._note(name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(name, flags, 0o600 if like else 0o666, dir_fd=self._folder)
         try:
@@ -164,6 +186,7 @@ class Folder:
             yield name
         finally:
             self._unlink(name)
+            self._note("")
 
     def _unlink(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):

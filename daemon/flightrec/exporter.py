@@ -10,7 +10,7 @@ from flightrec.export_plan import MemoryFile, View, plan
 from flightrec.export_rows import Wanted, forget_row, note
 from flightrec.git_exclude import exclude_file, excluding
 from flightrec.managed_block import without_block
-from flightrec.memory_file import Edit, FileUpdate, Location, preview, update_file
+from flightrec.memory_file import Edit, FileUpdate, Location, is_half_done, preview, update_file
 from flightrec.paths import Paths
 from flightrec.places import find_place
 from flightrec.store import Store
@@ -41,7 +41,7 @@ class Exporter:
             return  # a checkout that is gone, or on a disk that is not there now
         try:
             document, wanted = preview(file.location, file.edit)
-            if wanted == document:
+            if wanted == document and not is_half_done(file.location, self._paths):
                 return
             self._write(file)
         except FlightrecError as error:

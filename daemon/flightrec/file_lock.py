@@ -15,24 +15,53 @@ def digest(real: Path) -> str:
     return hashlib.sha256(os.fsencode(real)).hexdigest()[:12]
 
 
-def take_lock(real: Path, paths: Paths, patience_s: float) -> int:
-    """Keep our other writers of this file out until the descriptor is closed; return it.
+class FileLock:
+    """Keeps our other writers of this file out until ``close``.
 
-    A lock beside the file would lie in people's way. Raises FlightrecError after ``patience_s``.
+    It lies in our own folder: beside the file it would be in people's way. In it stands the name of
+    the file that its owner makes just then, which somebody has to look after if the owner dies.
+    Raises FlightrecError after ``patience_s``.
     """
-    folder = paths.state / "locks"
-    make_private_folder(paths.state)
-    make_private_folder(folder)
-    descriptor = os.open(folder / digest(real), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def __init__(self, real: Path, paths: Paths, patience_s: float) -> None:
+        path = _lock_path(real, paths)
+        make_private_folder(paths.state)
+        make_private_folder(path.parent)
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._is_alone = _lock(self._descriptor, patience_s)
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def close(self) -> None:
+        """Let others write."""
+        os.close(self._descriptor)
+
+    def note(self, name: str) -> None:
+        """Put down what is made now; nothing, once it is done."""
+        if self._is_alone:
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, os.fsencode(name), 0)
+
+    def left_behind(self) -> str:
+        """Return what an owner who died had made; empty where none did."""
+        return os.fsdecode(os.pread(self._descriptor, 1000, 0)) if self._is_alone else ""
+
+
+def is_left_behind(real: Path, paths: Paths) -> bool:
+    """Whether somebody makes something there just now, or died while doing so."""
     try:
-        _lock(descriptor, patience_s)
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return descriptor
+        return _lock_path(real, paths).stat().st_size > 0
+    except OSError:
+        return False
 
 
-def _lock(descriptor: int, patience_s: float) -> None:
+def _lock_path(real: Path, paths: Paths) -> Path:
+    return paths.state / "locks" / digest(real)
+
+
+def _lock(descriptor: int, patience_s: float) -> bool:
     deadline = time.monotonic() + patience_s
     while True:
         try:
@@ -42,6 +71,6 @@ def _lock(descriptor: int, patience_s: float) -> None:
                 raise FlightrecError("another flightrec is writing it; try again") from None
             time.sleep(0.02)
         except OSError:
-            return  # no locks on this file system: exchanging alone has to do
+            return False  # no locks on this file system: exchanging alone has to do
         else:
-            return
+            return True

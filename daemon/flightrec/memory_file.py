@@ -19,7 +19,7 @@ from typing import TypeVar
 from flightrec.backups import Backups
 from flightrec.errors import FlightrecError
 from flightrec.exchange import Document, Folder, read_all
-from flightrec.file_lock import take_lock
+from flightrec.file_lock import FileLock, is_left_behind
 from flightrec.merge import merge
 from flightrec.paths import Paths
 
@@ -103,6 +103,11 @@ def read_file(location: Location) -> bytes | None:
             return _data(folder.read())
 
 
+def is_half_done(location: Location, paths: Paths) -> bool:
+    """Whether a process of ours was killed while it wrote this file: an update puts that right."""
+    return is_left_behind(Path(os.path.realpath(location.path)), paths)
+
+
 def preview(location: Location, edit: Edit) -> tuple[bytes | None, bytes | None]:
     """Return the document as it is and as ``update_file`` would make it. Raises as it does."""
     with _errors_name(location.path):
@@ -175,11 +180,13 @@ class FileUpdate:
         self._cut: set[int] = set()  # which of these were found cut
         with _errors_name(self._path), contextlib.ExitStack() as opened:
             real, boundary = _resolve(location)
-            opened.callback(os.close, take_lock(real, paths, patience_s))
+            lock = opened.enter_context(contextlib.closing(FileLock(real, paths, patience_s)))
             self._folder = opened.enter_context(
-                contextlib.closing(Folder(real, boundary, create=True))
+                contextlib.closing(Folder(real, boundary, create=True, note=lock.note))
             )
             self._backups = Backups(real, paths)
+            self._left_behind = self._folder.take_away(lock.left_behind())
+            lock.note("")
             self._opened = opened.pop_all()
 
     def close(self) -> None:
@@ -189,7 +196,16 @@ class FileUpdate:
     def run(self) -> bool:
         """Apply the edit to what stands there; return whether anything was written."""
         with _errors_name(self._path):
+            if self._left_behind is not None:
+                self._recover(self._left_behind)
             return self._run()
+
+    def _recover(self, data: bytes) -> None:
+        """Bring in what a killed process of ours had displaced, as far as it is news."""
+        ancestor, standing = self._backups.newest(), self._folder.read()
+        self._backups.add(data)
+        if ancestor is not None and standing is not None:
+            self._apply(standing, self._merged(ancestor, standing.data, data), None)
 
     def settle(self) -> bool:
         """Bring in what was written to displaced versions since; return whether to look again.

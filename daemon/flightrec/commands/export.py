@@ -33,7 +33,7 @@ from flightrec.export_rows import ExportRow, Wanted, path_to_json
 from flightrec.exporter import hide_from_git, hiding
 from flightrec.git_exclude import is_tracked
 from flightrec.managed_block import without_block
-from flightrec.memory_file import Edit, FileUpdate, Location, preview, settle_all
+from flightrec.memory_file import Edit, FileUpdate, Location, is_half_done, preview, settle_all
 from flightrec.paths import Paths, find_paths
 from flightrec.places import Place, find_place
 from flightrec.rulebook import Rulebook
@@ -235,7 +235,7 @@ def _write(files: Iterable[MemoryFile], paths: Paths, from_now_on: str) -> int:
 def _write_one(file: MemoryFile, paths: Paths, opened: contextlib.ExitStack) -> list[FileUpdate]:
     """Write one file where it is out of date."""
     document, wanted = preview(file.location, file.edit)
-    if wanted == document:
+    if wanted == document and not is_half_done(file.location, paths):
         return []
     hide_from_git(file, paths)
     writing = FileUpdate(file.location, file.edit, paths, bare=without_block)
