@@ -371,6 +371,27 @@ def test_the_session_s_folder_is_gone_afterwards(environment: dict[str, str]) ->
     assert not Path(os.fsdecode(folder)).exists()
 
 
+def test_what_outlives_the_run_still_finds_its_programs(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """A bash remembers where it has found a program."""
+    fifo, out = tmp_path / "fifo", tmp_path / "out"
+    os.mkfifo(fifo)
+    text = f"git --version; read -r line <{fifo}; git --version; echo $FLIGHTREC_SHIMS"
+    code = (
+        f"import subprocess as s; out = open({str(out)!r}, 'w');"
+        f" s.Popen(['bash', '-c', {text!r}], stdout=out, stderr=out)"
+    )
+
+    run(environment, "--quiet", "--", *AGENT, code)
+    fifo.write_text("go on\n")
+    wait_until(lambda: "shims-" in out.read_text())
+
+    first, second, folder = out.read_text().splitlines()
+    assert second == first
+    assert Path(folder).is_dir()  # for a later run to remove
+
+
 def test_what_a_killed_run_left_is_removed_later(
     daemon: DaemonProcess, environment: dict[str, str]
 ) -> None:

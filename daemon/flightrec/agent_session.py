@@ -181,7 +181,7 @@ def _check_helper(helper: Path) -> None:
 
 @contextlib.contextmanager
 def _held_folder(folder: Path) -> Iterator[None]:
-    """Make the folder, hold its lock while it is used, and remove it."""
+    """Make the folder, hold its lock while it is used, and remove it where nobody uses it still."""
     folder.mkdir(mode=0o700)
     lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -189,16 +189,36 @@ def _held_folder(folder: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if not _is_used(folder):
+            shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
 
 
 def _sweep(paths: Paths) -> None:
-    """Remove what earlier runs had to leave behind because they were killed."""
+    """Remove what earlier runs left behind: they were killed, or something outlived them."""
     for folder in paths.run.glob("shims-*"):
         with contextlib.suppress(OSError):
-            if time.time() - folder.stat().st_mtime > LEFT_OVER_AFTER_S and _is_free(folder):
+            is_old = time.time() - folder.stat().st_mtime > LEFT_OVER_AFTER_S
+            if is_old and _is_free(folder) and not _is_used(folder):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_used(folder: Path) -> bool:
+    """Whether a process has been given the folder.
+
+    What an agent left running goes on for as long as it likes, and bash remembers where it has
+    found a program: without the folder it would find none.
+    """
+    mark = b"FLIGHTREC_SHIMS=" + os.fsencode(folder) + b"\0"
+    return any(mark in _variables(process) for process in Path("/proc").glob("[0-9]*"))
+
+
+def _variables(process: Path) -> bytes:
+    """Return the environment that a process was started with; nothing of another person's."""
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def _is_free(folder: Path) -> bool:
