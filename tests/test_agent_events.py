@@ -91,6 +91,11 @@ def test_claude_s_ends(payload: Fields, expected: End) -> None:
         ("Output: a\nExit Code: 7\nb\nProcess Group PGID: 12", End(0, "a\nExit Code: 7\nb")),
         ("Output: no such file\nError: (none)\nExit Code: 2\nSignal: 15", End(2, "no such file")),
         ("Command: make\nDirectory: sub\nOutput: x\nExit Code: 2", End(2, "x")),
+        (
+            "<untrusted_context>\nOutput: no\nExit Code: 1\nProcess Group PGID: 12\n"
+            "</untrusted_context>",
+            End(1, "no"),
+        ),
         ("Command was cancelled by user before it could complete.", End(None)),
         ("Command moved to background (PID: 7). Output hidden.", End(background=True)),
         ("", End(None)),
@@ -99,8 +104,8 @@ def test_claude_s_ends(payload: Fields, expected: End) -> None:
 def test_gemini_s_ends(text: str, expected: End) -> None:
     found = end_of("gemini", gemini(text))
     assert (found.exit, found.background) == (expected.exit, expected.background)
-    if expected.output:
-        assert found.output == expected.output
+    assert not expected.output or found.output == expected.output
+    assert "(empty)" not in found.output
 
 
 def test_a_time_limit_of_gemini_is_one() -> None:

@@ -114,6 +114,10 @@ _GEMINI_REPORT = re.compile(
 )
 """The lines behind the output; each is there only where it has something to say."""
 
+_GEMINI_WRAPPING = re.compile(r"\A<untrusted_context>\n(.*)\n</untrusted_context>\s*\Z", re.DOTALL)
+"""What the client warns its model with."""
+
+_GEMINI_EMPTY = "(empty)"
 _GEMINI_EXIT = re.compile(r"^Exit Code: (\d{1,3})\s*$", re.MULTILINE)
 _GEMINI_OUTPUT = re.compile(r"(?:\A|\n)(?:Output|Stdout): ")
 _GEMINI_CANCELLED = re.compile(r"\ACommand was (?:automatically )?cancelled")
@@ -123,6 +127,8 @@ _GEMINI_BACKGROUND = re.compile(r"\A(?:Command moved to background|Background co
 def _gemini_end(payload: Payload) -> End:
     response = payload.get("tool_response")
     text = text_of(response, "llmContent") if isinstance(response, dict) else ""
+    wrapped = _GEMINI_WRAPPING.match(text)
+    text = wrapped[1] if wrapped else text
     return _gemini_text(text, otherwise=0 if text else None)
 
 
@@ -138,6 +144,7 @@ def _gemini_text(text: str, otherwise: int | None) -> End:
     output = text[: report.start()] if report else text
     begin = _GEMINI_OUTPUT.search(output)
     output = output[begin.end() :] if begin else output
+    output = "" if output == _GEMINI_EMPTY else output
     if _GEMINI_BACKGROUND.match(text):
         return End(None, background=True)
     if _GEMINI_CANCELLED.match(text):
