@@ -92,8 +92,7 @@ def test_claude_s_ends(payload: Fields, expected: End) -> None:
         ("Output: no such file\nError: (none)\nExit Code: 2\nSignal: 15", End(2, "no such file")),
         ("Command: make\nDirectory: sub\nOutput: x\nExit Code: 2", End(2, "x")),
         (
-            "<untrusted_context>\nOutput: no\nExit Code: 1\nProcess Group PGID: 12\n"
-            "</untrusted_context>",
+            "<untrusted_context>\nOutput: no\nExit Code: 1\nSignal: 2\n</untrusted_context>",
             End(1, "no"),
         ),
         ("Command was cancelled by user before it could complete.", End(None)),
