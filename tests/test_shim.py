@@ -881,6 +881,14 @@ def test_a_deleted_folder_of_stand_ins_leaves_everything_running(home: Path) -> 
             assert stage.run(words) == stage.run(plain, stage.plain), words
 
 
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh", "sh"])
+def test_a_folder_of_stand_ins_may_be_deleted_by_a_command(home: Path, shell: str) -> None:
+    with open_stage(home) as stage:
+        text = f"rm -rf {stage.session.shims}; git statsu; bash -c 'git statsu'; sh -c 'exit 4'"
+        recorded = stage.run([shell, "-c", text])
+        assert recorded == stage.run([shell, "-c", text], stage.plain)
+
+
 def test_copies_that_are_gone_leave_shells_by_full_path_running(home: Path) -> None:
     with open_stage(home) as stage:
         shutil.rmtree(stage.session.placed.folder)

@@ -144,6 +144,7 @@ FORMS = {
     "shell fed by a pipe": "echo 'false; git statsu; exit 4' | sh; echo $?",
     "big variable": "export BIG=$(printf '%0100000d' 1); git --version; sh -c 'echo ${#BIG}'",
     "no text": b"echo '\xff\xfe'; cat '\xff'; git '\xfe'; exit 3".decode(errors="surrogateescape"),
+    "control sequences": r"printf '\033]133;C\007\033]7;file://x\033\\\033[?1049h' >&2; exit 1",
     "carriage returns": "echo a\r\ngit statsu\r",
 }
 
