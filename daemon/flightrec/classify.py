@@ -7,7 +7,7 @@ marks a *masked* failure, which can never count as a fix.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flightrec.expected_status import (
     ABORTED,
@@ -159,7 +159,21 @@ def _cause(run: CommandRun, line: CommandLine) -> _Cause | None:
         return _Cause(at_fault, kind)
     if run.exit in UNSEEN_KINDS and not output.text.strip():
         return _Cause(at_fault, UNSEEN_KINDS[run.exit], (invocation.program,))
-    return _cause_in_words(run, invocation, at_fault, output)
+    cause = _cause_in_words(run, invocation, at_fault, output)
+    return replace(cause, segment=_segment_of(cause, parts))
+
+
+def _segment_of(cause: _Cause, parts: Sequence[Invocation]) -> int:
+    """Return the part that failed: of several of one tool, the one with what the error names."""
+    blamed = parts[cause.segment]
+    if not cause.named or _has_named(blamed, cause):
+        return cause.segment
+    same = [i for i, part in enumerate(parts) if part.name == blamed.name]
+    return next((i for i in same if _has_named(parts[i], cause)), cause.segment)
+
+
+def _has_named(part: Invocation, cause: _Cause) -> bool:
+    return any(word.partition("=")[0] in cause.named for word in part.words)
 
 
 def _shell_said(

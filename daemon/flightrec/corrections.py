@@ -221,7 +221,7 @@ def requoted(attempt: Attempt) -> bool:
     if not before or attempt.failed_text == attempt.later_text:
         return False
     whole = (_unquoted(t) for t in (attempt.failure.line.text, attempt.later_line))
-    if before == after or len(set(whole)) == 1:
+    if before == after or len(set(whole)) == 1 or before.replace(" ", "") == after.replace(" ", ""):
         return True
     if not attempt.same_name or "\n" in attempt.failed_text:
         return False

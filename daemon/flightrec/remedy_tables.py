@@ -43,6 +43,7 @@ SAME_PURPOSE: tuple[frozenset[str], ...] = tuple(
         "rg grep ag ack egrep git-grep ripgrep",
         "fd fdfind find",
         "make gmake bmake ninja cmake",
+        "jq gojq jaq yq json.tool",
         "cc gcc clang tcc c99 c++ g++ clang++ CC",
         "sed gsed perl",
         "awk gawk mawk nawk",

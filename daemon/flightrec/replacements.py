@@ -39,6 +39,7 @@ _EXPLORERS = word_set("cat cd find head less ls more tail tree wc stat file du b
 _INTERPRETERS = word_set("bash sh zsh dash ksh fish source . node ruby perl php Rscript")
 _SHELLS = word_set("bash sh zsh dash ksh fish busybox")
 _BRANCHES = frozenset(("main", "master", "trunk"))
+_LOCATORS = word_set("which whereis")
 _USUAL_REMOTE = "origin"
 
 
@@ -57,6 +58,8 @@ def another_program(attempt: Attempt) -> bool:
     """Whether a program that is not there was replaced by one that is."""
     failed, later = attempt.failed, attempt.later
     missing = attempt.failure.named[0] if attempt.failure.named else failed.program
+    if _differ_in_blanks(attempt.failure.line.text, attempt.later_line):
+        return True  # [-f x ], cd.., NAME = x
     if missing in failed.wrappers:
         return missing not in later.wrappers and attempt.same_name and _alike(attempt)
     if missing not in (failed.program, failed.name):
@@ -64,8 +67,8 @@ def another_program(attempt: Attempt) -> bool:
     if attempt.same_name:  # npx tool, python -m tool, ~/bin/tool
         asks = later.asks_information and not failed.asks_information
         return failed.program != later.program and (_alike(attempt) or not asks)
-    if _squeezed(attempt.failed_text) == _squeezed(attempt.later_text):  # [-f x ], cd..
-        return True
+    if missing in _LOCATORS and later.program in ("command", "type"):
+        return set(failed.words) <= set(later.words)
     joined = _joined(failed.program, failed.words) == _joined(later.program, later.words)
     return joined or _other_name(missing, attempt)  # docker-compose up, docker compose up
 
@@ -83,8 +86,8 @@ def _other_name(missing: str, attempt: Attempt) -> bool:
     return attempt.same_chain and bool(set(failed.operands) & {later.program, *later.words})
 
 
-def _squeezed(text: str) -> str:
-    return "".join(text.split())
+def _differ_in_blanks(one: str, other: str) -> bool:
+    return one != other and "".join(one.split()) == "".join(other.split())
 
 
 def _joined(program: str, words: tuple[str, ...]) -> str:
@@ -114,7 +117,7 @@ def _same_subject(attempt: Attempt) -> bool:
     """Whether both commands are about the same things, or about nothing in particular."""
     failed, later = attempt.failed, attempt.later
     mine, theirs = (
-        {word.removeprefix("./") for word in part.words if not word.startswith("-")}
+        {word.removeprefix("./") for word in part.words if not word.startswith("-") and word != "."}
         for part in (failed, later)
     )
     if mine:
@@ -141,7 +144,7 @@ def path_corrected(attempt: Attempt) -> bool:
 def _is_path_slip(wrong: str, right: str, attempt: Attempt) -> bool:
     """Whether a path was mistyped; one that only looks around gets less credit."""
     longer = abs(len(wrong) - len(right))
-    exchanged = longer == 0 and sorted(wrong) != sorted(right)
+    exchanged = longer == 0 and sorted(wrong.lower()) != sorted(right.lower())
     if attempt.failed.name in _EXPLORERS and (longer > 1 or exchanged):
         return False
     return is_path_typo(wrong, right)
@@ -501,7 +504,13 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     **dict.fromkeys(
         (*OPTIONS_THAT_MEND, *OTHER_TOOLS), (option_added, other_tool, suggested, words_joined)
     ),
-    K.COMMAND_NOT_FOUND: (another_program, tool_corrected, through_interpreter, suggested),
+    K.COMMAND_NOT_FOUND: (
+        another_program,
+        tool_corrected,
+        named_slip_corrected,
+        through_interpreter,
+        suggested,
+    ),
     K.NO_UPSTREAM: (option_added, operands_added, suggested, words_joined),
     K.REJECTED: (option_added, allowed_more, suggested, words_joined),
     K.MISSING_VARIABLE: (variable_as_argument, option_added, suggested),

@@ -37,6 +37,14 @@ HOME = Path("/home") / PERSON
 PROJECT = HOME / "proj"
 BOX = Path("/tmp/flightrec-recording")
 TOOLS = BOX / "tools"
+SLIM = BOX / "slim"
+SLIM_TOOLS = """
+awk bash basename cat chmod cp curl cut date df dirname du echo env find git grep head hostname id ip
+ln ls mkdir mv node npm od openssl pgrep pkill printf ps pwd python3 rm rmdir sed setpriv sh sleep
+sort ss stat sudo tail tar touch tr true uname uniq wc whoami xargs
+"""
+"""What a small container has: a PATH of these alone."""
+
 TEXT_MAX = 2000
 START_S = 1_800_000_000
 LIMIT_S = 90.0
@@ -190,6 +198,11 @@ def prepare_tools() -> None:
         ("colorlog-mini", "colorlog_mini", "0.9"),
     ):
         _make_wheel(wheels, name, module, version)
+    SLIM.mkdir()
+    for name in SLIM_TOOLS.split():
+        found = shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
+        if found:
+            (SLIM / name).symlink_to(found)
     uv = shutil.which("uv", path="/root/.pyenv/versions/3.11.7/bin:/usr/local/bin:/usr/bin")
     if uv:
         shutil.copy(uv, TOOLS / "uv")
