@@ -202,8 +202,10 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "a dumb terminal": {"TERM": "dumb"},
     "the console": {"TERM": "linux"},
     "emacs": {"INSIDE_EMACS": "29.1,comint"},
+    "emacs's terminal": {"TERM": "eterm-color"},
     "mc": {"MC_SID": "1"},
     "VS Code": {"TERM_PROGRAM": "vscode"},
+    "VS Code's own rc file": {"VSCODE_INJECTION": "1"},
     "Warp": {"TERM_PROGRAM": "WarpTerminal"},
     "JetBrains": {"TERMINAL_EMULATOR": "JetBrains-JediTerm"},
     "a forced command": {"SSH_ORIGINAL_COMMAND": "x"},
@@ -222,6 +224,19 @@ def test_where_it_could_do_harm_a_shell_stays_out(
     terminal.write_rc(kind)
     shell = terminal.open(kind, env=ELSEWHERE[where])
     assert not is_inside(shell)
+    assert terminal.times_read(kind) == 1
+
+
+@both
+@pytest.mark.parametrize("parent", ["mosh-server", "mc", "emacs-29.1", "screen", "tmux", "xterm"])
+def test_who_started_the_shell_is_known_where_no_variable_says_it(
+    kind: str, parent: str, terminal: Terminal
+) -> None:
+    terminal.write_rc(kind)
+    program = terminal.home / parent
+    program.symlink_to("/bin/sh")
+    shell = terminal.open(str(program), "-c", f"{kind}; exit $?")
+    assert is_inside(shell) is (parent == "xterm")
     assert terminal.times_read(kind) == 1
 
 

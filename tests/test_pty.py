@@ -174,9 +174,12 @@ def test_pasted_lines_have_their_own_tails(kind: str, start: ShellMaker, told: T
 
 
 @both
-def test_an_endless_output_can_be_interrupted(kind: str, start: ShellMaker, told: Told) -> None:
+@pytest.mark.parametrize("stream", ["", ">&2"])
+def test_an_endless_output_can_be_interrupted(
+    kind: str, stream: str, start: ShellMaker, told: Told
+) -> None:
     shell = with_echo(start(kind))
-    shell.send("yes endless\r")
+    shell.send(f"yes endless {stream}\r")
     shell.until("endless\r\nendless\r\nendless")
     shell.send("\x03")
     shell.until_prompt()
@@ -674,6 +677,16 @@ def test_a_session_passes_the_sanitizers(
     assert tail_of(told("ls /nonexistent")) is not None
     assert is_alive(worker)
     assert shell.leave("exit 6") == 6
+
+
+@both
+@pytest.mark.parametrize("folder", ["/nonexistent/tmp", "/proc", ""])
+def test_nothing_depends_on_a_folder_for_temporary_files(
+    kind: str, folder: str, start: ShellMaker, told: Told
+) -> None:
+    shell = start(kind, env={"TMPDIR": folder})
+    shell.type("ls /nonexistent")
+    assert tail_of(told("ls /nonexistent")) is not None
 
 
 @both
