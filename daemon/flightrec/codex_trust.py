@@ -7,6 +7,7 @@ here so that the digest is Codex's own; nothing is written to its files by us.
 
 import contextlib
 import json
+import os
 import select
 import shutil
 import subprocess
@@ -99,7 +100,7 @@ class _AppServer:
         while b"\n" not in self._read:
             left_s = self._deadline_s - time.monotonic()
             ready, _, _ = select.select([self._process.stdout], [], [], max(0.0, left_s))
-            data = self._process.stdout.read1(65536) if ready else b""  # type: ignore[attr-defined]
+            data = os.read(self._process.stdout.fileno(), 65536) if ready else b""
             if not data:
                 raise FlightrecError(f"Codex does not answer; {BY_HAND}")
             self._read += data
