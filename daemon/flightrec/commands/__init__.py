@@ -31,7 +31,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "Look": {
         "status": "what runs, what is recorded, and what was missed",
         "log": "recent commands, the newest last",
-        "rules": "list, show, approve, reject, retire, share or edit rules",
+        "rules": "list, show, approve, reject, retire, share, edit or guard by rules",
         "why": "the recorded runs behind a rule",
         "stats": "figures: what was recorded, what fails, what hints were good for",
     },
