@@ -13,8 +13,14 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from agent_stage import PATIENCE_S, PLAIN_PATH
-from daemon_process import FLIGHTREC, DaemonProcess, is_alive, wait_until
+from agent_stage import PATIENCE_S, PLAIN_PATH, open_stage
+from daemon_process import (
+    FLIGHTREC,
+    DaemonProcess,
+    is_alive,
+    stored_commands,
+    wait_until,
+)
 from flightrec.agent_session import (
     LEFT_OVER_AFTER_S,
     AgentSession,
@@ -621,3 +627,22 @@ def test_an_agent_has_the_name_that_people_call_it(words: list[str], name: str) 
 def test_the_summary_is_one_plain_line() -> None:
     assert describe(Summary(0, 0, 0, 0)) == "0 runs, 0 failures, 0 recoveries, 0 new rules"
     assert describe(Summary(1, 1, 1, 1)) == "1 run, 1 failure, 1 recovery, 1 new rule"
+
+
+def test_what_a_command_has_told_is_kept_though_the_daemon_is_killed_at_once(home: Path) -> None:
+    """A stand-in does not wait for the disk; the writer goes on without the daemon's front."""
+    with open_stage(home) as stage:
+        for number in range(2):
+            daemon = DaemonProcess(home)
+            assert daemon.line.startswith("ready"), daemon.line + daemon.log()
+            writer = daemon.wait_for_writer()
+            stage.run(["bash", "-c", f"git statsu; exit {number}"])
+            daemon.status()  # all that came before has been read
+            daemon.end(signal.SIGKILL)
+            wait_until(lambda writer=writer: not is_alive(writer))
+    told = stored_commands(find_paths(str(home)).database)
+
+    assert [text for text in told if text != "git statsu"] == [
+        f"git statsu; exit {number}" for number in range(2)
+    ]
+    assert told.count("git statsu") == 2

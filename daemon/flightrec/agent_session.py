@@ -105,6 +105,7 @@ def open_session(
     ``programs`` get a stand-in where ``path`` (the person's PATH) has them. Raises FlightrecError
     where the helper is missing or cannot run.
     """
+    make_private_folder(paths.state)  # by itself: parents get the usual mode
     make_private_folder(paths.run)
     placed = place_files(paths)
     _sweep(paths)
