@@ -39,9 +39,9 @@ BOX = Path("/tmp/flightrec-recording")
 TOOLS = BOX / "tools"
 SLIM = BOX / "slim"
 SLIM_TOOLS = """
-awk bash basename cat chmod cp curl cut date df dirname du echo env find git grep head hostname id ip
-ln ls mkdir mv node npm od openssl pgrep pkill printf ps pwd python3 rm rmdir sed setpriv sh sleep
-sort ss stat sudo tail tar touch tr true uname uniq wc whoami xargs
+awk bash basename cat chmod cp curl cut date df dirname du echo env find git grep head hostname id
+ip ln ls mkdir mv node npm od openssl pgrep pkill printf ps pwd python3 rm rmdir sed setpriv sh
+sleep sort ss stat sudo tail tar touch tr true uname uniq wc whoami xargs
 """
 """What a small container has: a PATH of these alone."""
 
