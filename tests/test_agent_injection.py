@@ -93,13 +93,10 @@ def test_an_agents_words_are_left_alone(
     assert "hook claude" not in told
 
 
-def test_opencode_gets_a_plugin_beside_the_persons_own(home: Path, bin_folder: Path) -> None:
-    persons = '{"model": "m", /* mine */ "plugin": ["mine"]}'
-    told = seen(home, bin_folder, "--", "opencode", OPENCODE_CONFIG_CONTENT=persons)
-    text = told.partition("opencode ")[2].strip()
-    assert text.startswith('{"model": "m", /* mine */ "plugin": ["mine", "file:///')
-    broken = seen(home, bin_folder, "--", "opencode", OPENCODE_CONFIG_CONTENT="{")
-    assert broken.endswith("opencode {\n")
+def test_opencode_gets_no_plugin_that_it_would_wait_for_its_registry_for(
+    home: Path, bin_folder: Path
+) -> None:
+    assert seen(home, bin_folder, "--", "opencode").endswith("opencode \n")
 
 
 def test_qwen_is_told_of_a_file_unless_the_person_has_one(home: Path, bin_folder: Path) -> None:

@@ -125,6 +125,23 @@ def test_a_tool_that_an_agent_starts_for_itself_is_no_command() -> None:
     assert asked_for(tool) is tool
 
 
+@pytest.mark.parametrize(
+    ("agent", "line"),
+    [
+        ("copilot", "git --version"),
+        ("copilot", "git --no-optional-locks -C /repo -c core.fsmonitor=false remote -v"),
+        ("gptme", "git -c core.fsmonitor= -c core.hooksPath=/dev/null status --short"),
+        ("gptme", "git -C /repo rev-parse --abbrev-ref HEAD"),
+    ],
+)
+def test_a_look_at_the_repository_by_an_agent_itself_is_no_command(agent: str, line: str) -> None:
+    tool = msgspec.structs.replace(starting(line.encode(), Source.SHIM), agent=agent.encode())
+
+    assert asked_for(tool) is None
+    assert asked_for(msgspec.structs.replace(tool, agent=b"mini")) is not None
+    assert asked_for(msgspec.structs.replace(tool, command=b"git --versions")) is not None
+
+
 def test_what_a_person_types_is_never_unwrapped() -> None:
     typed = starting(claude("git statsu").encode(), Source.RELAY)
 

@@ -1,14 +1,14 @@
 """Hooks for one run of an agent, without a change to any file of the person's: a table of ways.
 
 An agent that has our hooks in its settings already gets none here, nor one for which the person has
-used the same way. Codex has none: it would run all hooks that were never looked at.
+used the same way. Codex has none: it would run all hooks that were never looked at. opencode has
+none: before its first plugin it waits for its registry, for minutes where that is out of reach.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flightrec.errors import FlightrecError
 from flightrec.hook_clients import HookClient, HookFile, find_client
 from flightrec.hook_documents import Wanted, with_parts
 from flightrec.hook_files import (
@@ -19,7 +19,6 @@ from flightrec.hook_files import (
     user_targets,
 )
 from flightrec.hook_parts import Hooks, Setup
-from flightrec.json_edit import JsonText
 
 QWEN_DEFAULTS = Path("/etc/qwen-code/system-defaults.json")
 """What QWEN_CODE_SYSTEM_DEFAULTS_PATH takes the place of."""
@@ -108,16 +107,6 @@ def _qwen(start: Start, folder: HookFolder) -> Start:
     return start.with_variable(name, str(_settings("qwen", folder)))
 
 
-def _opencode(start: Start, folder: HookFolder) -> Start:
-    name = "OPENCODE_CONFIG_CONTENT"
-    try:
-        persons = JsonText(start.environment.get(name, ""), comments=True)
-        persons.append(["plugin"], _plugin("opencode", folder).as_uri())
-    except FlightrecError:
-        return start
-    return start.with_variable(name, persons.text)
-
-
 def _pi(start: Start, folder: HookFolder) -> Start:
     if start.words[1:2] and start.words[1] in PI_ACTS:
         return start
@@ -127,6 +116,5 @@ def _pi(start: Start, folder: HookFolder) -> Start:
 WAYS: dict[str, Callable[[Start, HookFolder], Start]] = {
     "claude": _claude,
     "qwen": _qwen,
-    "opencode": _opencode,
     "pi": _pi,
 }

@@ -6,7 +6,7 @@ from flightrec import shell_words
 from flightrec.config import Capture, Level
 from flightrec.ingest import to_text
 from flightrec.secret_output import is_private_tail
-from flightrec.unwrap import SHELL_AGENTS, unwrap
+from flightrec.unwrap import is_own_tool, unwrap
 from flightrec.wire import COMMAND_MAX, CommandFinished, CommandStarting, Source, TailSource
 
 OWN_PROGRAM = "flightrec"
@@ -24,7 +24,8 @@ def asked_for(starting: CommandStarting) -> CommandStarting | None:
     None for what an agent does of its own accord.
     """
     if starting.source is Source.SHIM and starting.parent is None:
-        return None if to_text(starting.agent or b"") in SHELL_AGENTS else starting
+        agent, tool = to_text(starting.agent or b""), to_text(starting.command)
+        return None if is_own_tool(agent, tool) else starting
     if starting.source not in _AGENT_DOORS:
         return starting
     line = to_text(starting.command)

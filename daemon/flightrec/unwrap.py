@@ -7,6 +7,7 @@ shape is taken as it stands.
 """
 
 import re
+from collections.abc import Mapping
 
 from flightrec import shell_words
 
@@ -40,6 +41,12 @@ SHELL_AGENTS = frozenset(
 What such an agent starts without one, ``git ls-files`` for its own ends, no model asked for.
 """
 
+OWN_TOOLS: Mapping[str, re.Pattern[str]] = {
+    "copilot": re.compile(r"git (--version\Z|--no-optional-locks )"),
+    "gptme": re.compile(r"git (-c core\.fsmonitor= |-C \S+ rev-parse --abbrev-ref HEAD\Z)"),
+}
+"""How other agents look at a repository for themselves, before and after what a model asks for."""
+
 _EVAL_MARKS = ("shell-snapshots/", "mistralai-vibe-login-shell-")
 """Paths in the lines of Claude Code and Vibe, whose command is the argument of an ``eval``."""
 
@@ -49,6 +56,14 @@ _GEMINI = re.compile(
     re.DOTALL,
 )
 """Gemini CLI wraps the command in a subshell that reports its background jobs."""
+
+
+def is_own_tool(agent: str, line: str) -> bool:
+    """Whether an agent started this program, which no shell was seen to run, of its own accord."""
+    if agent in SHELL_AGENTS:
+        return True
+    own = OWN_TOOLS.get(agent)
+    return own is not None and own.match(line) is not None
 
 
 def unwrap(line: str) -> str | None:

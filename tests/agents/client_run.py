@@ -1,10 +1,11 @@
 """Runs a client in a throw-away home: as somebody who is not root, with no network but loopback."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from agents.node import NODE_FOLDER
 from daemon_process import USER, DaemonProcess, as_user, daemon_of_user, python_of_everybody
 
 LIMIT_S = 180
+
+MARK = "AGENT_OF_TEST"
+"""The variable by which all processes of a client are found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,30 +36,29 @@ class Place:
         self, script: Script, *, recorded: bool
     ) -> tuple[MockModel, subprocess.CompletedProcess[str]]:
         """Have the client work through the script; return the model and the finished process."""
-        before = [str(self.command), "run", "--"] if recorded else []
+        before: list[str | Path] = [self.command, "run", "--"] if recorded else []
         with mock_model(script, self.network.listener) as model:
             setup = self.client.setup(model.url)
             for name, text in setup.files.items():
                 self.write(name, text)
-            done = subprocess.run(
-                [*before, str(self.program), *setup.words],
-                cwd=self.project,
-                env={**self.environment(), **setup.environment},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=LIMIT_S,
-                check=False,
-                preexec_fn=self.enter,
-            )
+            for words in setup.before:
+                self.start(self.program, *words, variables=setup.environment)
+            done = self.start(*before, self.program, *setup.words, variables=setup.environment)
+            self.end_leftovers()
         return model, done
 
     def flightrec(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command line of ours as this person, in the project."""
+        """Run a command line of ours."""
+        return self.start(self.command, *words)
+
+    def start(
+        self, *words: str | Path, variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program to its end as this person, in the project."""
         return subprocess.run(
-            [str(self.command), *words],
+            [str(word) for word in words],
             cwd=self.project,
-            env=self.environment(),
+            env={**self.environment(), **(variables or {})},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -63,6 +66,14 @@ class Place:
             check=False,
             preexec_fn=self.enter,
         )
+
+    def end_leftovers(self) -> None:
+        """End what a client has left running: it would serve the next one as this one was."""
+        mark = f"{MARK}={self.home}".encode()
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGKILL)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that everything here is started with."""
@@ -74,6 +85,7 @@ class Place:
             "TERM": "xterm-256color",
             "SHELL": "/bin/bash",
             "DO_NOT_TRACK": "1",
+            MARK: str(self.home),
             "FLIGHTREC_PATIENCE_MS": "2000",  # a busy machine is no dead daemon
             **self.network.environment,
         }
@@ -118,7 +130,7 @@ def _command(home: Path) -> Path:
     return command
 
 
-@contextmanager
+@contextlib.contextmanager
 def place_for(client: Client, program: Path, home: Path) -> Iterator[Place]:
     """A home with a project in it."""
     project = home / "project"

@@ -3,6 +3,7 @@
 A client is started in an environment of its own, with files in a throw-away home.
 """
 
+import enum
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -14,6 +15,14 @@ PROMPT = "Please do the task."
 KEY = "no-key"
 
 
+class Shell(enum.Enum):
+    """How much can be seen of the shell that runs the commands."""
+
+    SEEN = "every command"
+    FED = "programs and failures"  # one shell for all, which reads its commands
+    UNSEEN = "programs"  # /bin/sh, which reads no file of ours
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What it takes to start a client: words after its program, variables, files in the home."""
@@ -21,6 +30,8 @@ class Setup:
     words: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    before: tuple[tuple[str, ...], ...] = ()
+    """Words of what is run first, once for each model's address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +44,17 @@ class Client:
     setup: Callable[[str], Setup]
     volatile: re.Pattern[str] | None = None
     """What a client adds to a result that is another each time."""
-    shells: bool = True
-    """Whether commands run in a shell that can be seen; otherwise only programs are."""
+    shell: Shell = Shell.SEEN
+    unsteady: bool = False
+    """Whether results are another now and then, without flightrec too."""
 
 
 def _npm(name: str, version: str, program: str) -> Package:
     return Package("npm", name, version, program)
+
+
+def _pip(name: str, version: str, program: str, python: str = "") -> Package:
+    return Package("PyPI", name, version, program, python)
 
 
 def _claude(url: str) -> Setup:
@@ -143,6 +159,142 @@ def _pi(url: str) -> Setup:
     )
 
 
+def _qwen(url: str) -> Setup:
+    settings = {
+        "security": {"auth": {"selectedType": "openai"}},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "general": {"disableAutoUpdate": True},
+    }
+    return Setup(
+        ("--yolo", "-p", PROMPT),
+        {
+            "OPENAI_API_KEY": KEY,
+            "OPENAI_BASE_URL": f"{url}/v1",
+            "OPENAI_MODEL": "mock",
+        },
+        {".qwen/settings.json": json.dumps(settings)},
+    )
+
+
+def _copilot(url: str) -> Setup:
+    return Setup(
+        ("-p", PROMPT, "--allow-all-tools", "--allow-all-paths", "--no-color", "--bash-env"),
+        {
+            "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+            "COPILOT_PROVIDER_TYPE": "openai",
+            "COPILOT_PROVIDER_API_KEY": KEY,
+            "COPILOT_MODEL": "mock",
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_AUTO_UPDATE": "false",
+        },
+    )
+
+
+def _cline(url: str) -> Setup:
+    return Setup(
+        ("--auto-approve", "true", PROMPT),
+        {"CLINE_TELEMETRY_DISABLED": "1", "CLINE_NO_AUTO_UPDATE": "1"},
+        before=(("auth", "-p", "openai-compatible", "-k", KEY, "-b", f"{url}/v1", "-m", "mock"),),
+    )
+
+
+def _continue(url: str) -> Setup:
+    config = f"""
+name: mock
+version: 0.0.1
+schema: v1
+models:
+  - name: mock
+    provider: openai
+    model: mock
+    apiBase: {url}/v1
+    apiKey: {KEY}
+    useLegacyCompletionsEndpoint: false
+    roles: [chat]
+    capabilities: [tool_use]
+"""
+    return Setup(
+        ("--config", "../mock.yaml", "--auto", "-p", PROMPT),
+        {"CONTINUE_TELEMETRY_ENABLED": "0", "CONTINUE_CLI_DISABLE_UPDATE": "1"},
+        {"mock.yaml": config},
+    )
+
+
+def _droid(url: str) -> Setup:
+    model = {
+        "model": "mock",
+        "id": "custom:mock",
+        "displayName": "mock",
+        "baseUrl": f"{url}/v1",
+        "apiKey": KEY,
+        "provider": "generic-chat-completion-api",
+        "maxOutputTokens": 8000,
+    }
+    settings = {"customModels": [model], "enableDroidShield": False}
+    return Setup(
+        ("exec", "--skip-permissions-unsafe", "-m", "custom:mock", PROMPT),
+        {
+            "FACTORY_API_KEY": KEY,
+            "FACTORY_API_BASE_URL": url,
+            "FACTORY_DISABLE_TELEMETRY": "1",
+            "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false",
+        },
+        {".factory/settings.json": json.dumps(settings)},
+    )
+
+
+def _vibe(url: str) -> Setup:
+    config = f"""
+active_model = "mock"
+enable_update_checks = false
+enable_auto_update = false
+enable_telemetry = false
+[[providers]]
+name = "mock"
+api_base = "{url}/v1"
+api_key_env_var = "MISTRAL_API_KEY"
+api_style = "openai"
+backend = "generic"
+[[models]]
+name = "mock"
+provider = "mock"
+alias = "mock"
+temperature = 0.2
+input_price = 0.0
+output_price = 0.0
+"""
+    return Setup(
+        ("-p", PROMPT, "--trust", "--agent", "auto-approve"),
+        {"MISTRAL_API_KEY": KEY},
+        {".vibe/config.toml": config},
+    )
+
+
+def _mini(url: str) -> Setup:
+    return Setup(
+        ("-m", "openai/mock", "-t", PROMPT, "--yolo", "--exit-immediately"),
+        {
+            "OPENAI_API_KEY": KEY,
+            "OPENAI_API_BASE": f"{url}/v1",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            "MSWEA_CONFIGURED": "true",
+            "MSWEA_COST_TRACKING": "ignore_errors",
+            "MSWEA_SILENT_STARTUP": "1",
+        },
+    )
+
+
+def _gptme(url: str) -> Setup:
+    return Setup(
+        (
+            *("--non-interactive", "--no-confirm", "--tool-format", "tool"),
+            *("-m", "openai/gpt-4o", "-t", "shell", PROMPT),
+        ),
+        {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "GPTME_TELEMETRY": "0"},
+    )
+
+
 _CODEX = re.compile(r"Chunk ID: \w+\nWall time: [\d.]+ seconds\n|Original token count: \d+\n")
 _GEMINI = re.compile(r"\nProcess Group PGID: \d+")
 
@@ -158,3 +310,21 @@ CLIENTS: tuple[Client, ...] = (
     Client("pi", "pi", _npm("@mariozechner/pi-coding-agent", "0.73.1", "pi"), _pi),
 )
 """Driven by every test run, in the order of the README's table."""
+
+MORE_CLIENTS: tuple[Client, ...] = (
+    Client(
+        "qwen", "Qwen Code", _npm("@qwen-code/qwen-code", "0.24.4", "qwen"), _qwen, unsteady=True
+    ),
+    Client("copilot", "Copilot CLI", _npm("@github/copilot", "1.0.102", "copilot"), _copilot),
+    Client("cline", "Cline", _npm("cline", "3.0.65", "cline"), _cline),
+    Client("continue", "Continue", _npm("@continuedev/cli", "1.5.47", "cn"), _continue),
+    Client("droid", "droid", _npm("droid", "0.215.0", "droid"), _droid),
+    Client(
+        "vibe", "Mistral Vibe", _pip("mistral-vibe", "3.0.2", "vibe", "3.13"), _vibe, unsteady=True
+    ),
+    Client("gptme", "gptme", _pip("gptme", "0.35.1", "gptme"), _gptme, shell=Shell.FED),
+    Client(
+        "mini", "mini-swe-agent", _pip("mini-swe-agent", "2.4.6", "mini"), _mini, shell=Shell.UNSEEN
+    ),
+)
+"""Driven by long rounds."""

@@ -4,6 +4,7 @@ They lie outside every home, in a folder that keeps what earlier test runs have 
 holds the version. Other users may read and run them.
 """
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.node import NODE_FOLDER, NPM
+from daemon_process import USER, as_user
 
 LIMIT_S = 600
 
@@ -24,7 +26,7 @@ class NotInstalledError(Exception):
 
 
 class UnreachableError(NotInstalledError):
-    """The registry does not answer, which is nobody's fault here."""
+    """What it takes is not here: its registry does not answer, or its Python is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Package:
     name: str
     version: str
     program: str
+    python: str = ""
+    """The version of Python that it takes, where ours will not do."""
 
     def install(self) -> Path:
         """Return the program. Raises NotInstalledError."""
@@ -72,14 +76,25 @@ def _npm(package: Package, folder: Path) -> None:
 
 
 def _pip(package: Package, folder: Path) -> None:
-    venv = [sys.executable, "-m", "venv", str(folder)]
     pip = [str(folder / "bin/pip"), "--disable-pip-version-check"]
-    _fetch(venv, folder, {})
+    _fetch([_python(package.python), "-m", "venv", str(folder)], folder, {})
     try:
         _fetch([*pip, "install", "-q", f"{package.name}=={package.version}"], folder, {})
     except NotInstalledError:
         _demand_answer([*pip, "download", "-q", "--no-deps", "pip"], folder, {})
         raise
+
+
+def _python(version: str) -> str:
+    """Return an interpreter of this version, ours by default, that everybody can run."""
+    name = f"python{version}" if version else f"python3.{sys.version_info[1]}"
+    for python in (shutil.which(name), f"/usr/bin/{name}", None if version else sys.executable):
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            if python is not None:
+                everybody = as_user(USER) if os.geteuid() == 0 else None
+                subprocess.run([python, "-c", ""], preexec_fn=everybody, cwd="/", check=True)
+                return python
+    raise UnreachableError(f"there is no {name} that any user can run")
 
 
 _FETCH = {"npm": _npm, "PyPI": _pip}

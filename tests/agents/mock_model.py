@@ -105,6 +105,12 @@ class MockModel:
         """Return all text that the model was given before it said anything."""
         return "\n".join(strings(next(self._main()).body))
 
+    def conversation(self) -> str:
+        """Return all text of the conversation as the model was last given it."""
+        *_, last = self._main()
+        assert last.interface is not None
+        return "\n".join(strings(last.interface.history(last.body)))
+
     def _main(self) -> Iterator[Request]:
         return (request for request in self.requests if request.is_main)
 

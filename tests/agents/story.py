@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from agents.client_run import daemon_for, place_for
-from agents.clients import Client
+from agents.clients import Client, Shell
 from agents.mock_model import Run, Say, Script
 
 EXTERNALS = (
     ("git statsu", 1),
     ("git status --short", 0),
     ("python3 -c 'import sys; sys.exit(3)'", 3),
-    ("ls missing.txt", 2),
+    ("make missing", 2),
 )
 """Commands of one program, with their exit statuses: what a program's stand-in sees as well."""
 
@@ -53,8 +53,8 @@ class Seen:
     """The results of the first session's commands without flightrec..."""
     recorded: list[str]
     """...and with it."""
-    again: list[str]
-    """The results of the second session's."""
+    told: str
+    """All that the model was told in the second session, by results and beside them."""
     runs: list[tuple[Any, ...]]
     """Command, exit, folder, agent and last output of each run of the first session."""
     rules: list[tuple[Any, ...]]
@@ -85,7 +85,7 @@ class Seen:
     @property
     def hints(self) -> int:
         """How many hints the model was given."""
-        return sum(len(HINT.findall(result)) for result in self.again)
+        return len(HINT.findall(self.told))
 
     @property
     def remembers(self) -> bool:
@@ -106,14 +106,15 @@ def tell(client: Client, program: Path, home: Path) -> Seen:
                 "SELECT command, exit, cwd, agent, tail FROM runs WHERE parent IS NULL ORDER BY id"
             )
             rules = daemon.query("SELECT failure_kind, program FROM rules")
-            exported = place.flightrec("export", "--agent", client.name)
-            assert exported.returncode == 0, exported.stderr
+            if client.shell is not Shell.UNSEEN:
+                exported = place.flightrec("export", "--agent", client.name)
+                assert exported.returncode == 0, exported.stderr
             again, _ = place.run(AGAIN, recorded=True)
     return Seen(
         place=place.project,
         plain=_steady(client, plain.tool_results()),
         recorded=_steady(client, first.tool_results()),
-        again=_steady(client, again.tool_results()),
+        told=again.conversation(),
         runs=runs,
         rules=rules,
         summary=done.stderr.splitlines()[-1],
