@@ -1,7 +1,8 @@
 // Written by flightrec; `flightrec hook uninstall AGENT` takes it away. Changes are lost.
 //
 // It tells flightrec on this machine what commands run and how they end, and hands on what it answers.
-// It never throws but to deny what a rule of yours denies, and never takes longer than LIMIT_MS.
+// It never throws but to deny what a rule of yours denies, and never takes longer than LIMIT_MS, once in
+// QUIET_MS.
 import { spawn } from "node:child_process"
 import { accessSync, constants } from "node:fs"
 
@@ -10,6 +11,7 @@ const FOLDER = "@FOLDER@"
 const HELPER = "@HELPER@"
 const STARTER = "@STARTER@"
 const LIMIT_MS = 1000
+const QUIET_MS = 30 * 1000
 const OUTPUT_MAX = 64 * 1024
 
 const parse = (text) => {
@@ -21,6 +23,8 @@ const parse = (text) => {
   }
 }
 
+let quietUntil = 0
+
 const ask = (event) =>
   new Promise((resolve) => {
     let text = ""
@@ -28,6 +32,7 @@ const ask = (event) =>
       const helper = spawn(HELPER, ["hook", AGENT, STARTER], { stdio: ["pipe", "pipe", "ignore"] })
       const timer = setTimeout(() => {
         helper.kill("SIGKILL")
+        quietUntil = Date.now() + QUIET_MS
         resolve({})
       }, LIMIT_MS)
       const finish = (answer) => {
@@ -64,7 +69,7 @@ const shellVariables = (session) =>
         FLIGHTREC_CLIENT_SESSION: session,
       }
 
-const tell = async (event) => (isThere() ? await ask(event) : {})
+const tell = async (event) => (Date.now() > quietUntil && isThere() ? await ask(event) : {})
 
 // What a rule of the person's denies; every other error is ours, and nobody's business.
 class Denied extends Error {}
