@@ -1,3 +1,5 @@
+{ for _flightrec_word in "${BASH_COMMAND-}" "${_-}"; do _flightrec_found+=("$_flightrec_word"); done
+  _flightrec_last=${_flightrec_found[1]} _flightrec_flags=$-; builtin set +xv; } 2>/dev/null
 # BASH_ENV of an agent's run: every bash that is no interactive one reads this before its commands.
 #
 # A shell that was started by its full path, past our stand-ins, is caught here: it becomes the helper,
@@ -8,10 +10,8 @@
 # underscore that keeps it out of agents' snapshots. Builtins are called as such, since an exported
 # function of the person's may have their name.
 
-# The first line: nothing after it shows under `set -x`. The words of `for` are the one place where
+# Nothing after the first command shows under `set -xv`. The words of `for` are the one place where
 # BASH_COMMAND and $_ are still what they were before this file.
-{ for _flightrec_word in "${BASH_COMMAND-}" "${_-}"; do _flightrec_found+=("$_flightrec_word"); done
-  _flightrec_last=${_flightrec_found[1]} _flightrec_flags=$-; builtin set +xv; } 2>/dev/null
 
 # ---- named by an agent's settings, without `flightrec run` ----
 
