@@ -5,6 +5,8 @@ run``, the daemon, the memory file. A client that cannot be installed fails its 
 registry is out of reach; the last lines of a test run say which were driven.
 """
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,12 @@ def install(client: Client, record_property: RecordProperty) -> Path:
     return program
 
 
+@pytest.fixture
+def second_home() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.parametrize(
     "client",
     [
@@ -38,15 +46,15 @@ def install(client: Client, record_property: RecordProperty) -> Path:
     ids=lambda client: client.name,
 )
 def test_an_agent_is_recorded_learned_from_warned_and_remembers(
-    client: Client, home: Path, record_property: RecordProperty
+    client: Client, home: Path, second_home: Path, record_property: RecordProperty
 ) -> None:
     helper()
 
     program = install(client, record_property)
 
-    seen = tell(client, program, home / "1")
+    seen = tell(client, program, home)
     if seen.changed and client.unsteady:
-        seen = tell(client, program, home / "2")
+        seen = tell(client, program, second_home)
 
     if client.shell is Shell.SEEN:
         assert seen.missed == []
