@@ -300,6 +300,22 @@ def test_nothing_is_stopped_during_a_pause(daemon: DaemonProcess, project: Path,
     assert start_of_session(Client(daemon, project)) == ""
 
 
+def test_where_only_names_of_programs_are_kept_no_word_of_a_denied_command_is(
+    home: Path, project: Path
+) -> None:
+    with DaemonProcess(home) as daemon:
+        rule = prove(daemon, project)
+        guard(daemon, rule, Guard.DENY)
+        daemon.paths.config.parent.mkdir(parents=True, exist_ok=True)
+        daemon.paths.config.write_text('[capture]\nlevel = "metadata"\n')
+        daemon.ask("reload")
+
+        told = decision(Client(daemon, project).ask("gti commit -m private"))
+        assert told["permissionDecisionReason"].count("git commit -m private") == 1
+        wait_until(lambda: daemon.query(GATES) == [("deny", None)])
+        assert daemon.query("SELECT remedy FROM hints WHERE gate = 'deny'") == [("",)]
+
+
 def test_an_agent_is_told_of_its_project_when_its_session_begins(
     daemon: DaemonProcess, project: Path, tmp_path: Path
 ) -> None:

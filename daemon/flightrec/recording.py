@@ -12,12 +12,12 @@ from typing import Self
 
 from flightrec import database, failpoints
 from flightrec.capture import as_wanted
-from flightrec.config import Settings
+from flightrec.config import Level, Settings
 from flightrec.errors import FlightrecError
 from flightrec.evidence import Thresholds
 from flightrec.exporter import Exporter
 from flightrec.guard_rows import guarded_projects
-from flightrec.hints import HintRule
+from flightrec.hints import HintRule, HintShown
 from flightrec.ingest import CommandRun, ingest
 from flightrec.link import Corrected, Ended, Feed, Recorded, Shown, key_of
 from flightrec.paths import Paths
@@ -218,8 +218,7 @@ class Recording:
                 result.changed += outcome.changed
                 result.export |= outcome.export
             case Shown(shown):
-                remedy = self._redactor.redact_command(shown.remedy, shown.session).text
-                self._recorder.hint_shown(shown, remedy)
+                self._recorder.hint_shown(shown, self._offered(shown))
             case Corrected():
                 self._correct(message)
             case Ended():
@@ -242,6 +241,12 @@ class Recording:
             self._session_paths.move_to_end(starting.session)
             if len(self._session_paths) > MAX_SESSIONS:
                 self._session_paths.popitem(last=False)
+
+    def _offered(self, shown: HintShown) -> Safe:
+        """Return the line that was offered; it holds words as typed, so it is kept as those are."""
+        if self._settings.capture.level is Level.METADATA:
+            return Safe("")
+        return self._redactor.redact_command(shown.remedy, shown.session).text
 
     def _ingest(self, feed: Feed) -> CommandRun:
         starting, finished = as_wanted(feed.starting, feed.finished, self._settings.capture)
