@@ -196,12 +196,15 @@ SAMPLES: Mapping[str, Sample] = {
 
 
 def fire(
-    agent: str, payload: Fields | bytes, environment: Mapping[str, str]
+    agent: str,
+    payload: Fields | bytes,
+    environment: Mapping[str, str],
+    program: Path | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Call the helper as a client does; never may it fail or complain."""
     raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     done = subprocess.run(
-        [helper(), "hook", agent, "/nonexistent/flightrec"],
+        [program or helper(), "hook", agent, "/nonexistent/flightrec"],
         input=raw,
         env={"PATH": "/usr/bin:/bin", "FLIGHTREC_PATIENCE_MS": "5000", **environment},
         cwd="/",

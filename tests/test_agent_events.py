@@ -128,6 +128,13 @@ def test_copilot_s_ends(text: str, kind: str, expected: End) -> None:
     assert found.background is ("still running" in text)
 
 
+def test_half_a_character_in_an_output_loses_no_event() -> None:
+    payload = claude(
+        hook_event_name="PostToolUseFailure", error="Exit code 2\nmake: \ud83d", cwd="/tmp/\ud83d"
+    )
+    assert end_of("claude", payload) == End(2, "make: \ud83d")
+
+
 def test_copilot_s_arguments_may_be_text_that_holds_them() -> None:
     payload = {**SAMPLES["copilot"].before("x", ""), "toolArgs": '{"command": "make all"}'}
     event = read_event("copilot", json.dumps(payload).encode())

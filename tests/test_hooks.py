@@ -20,7 +20,7 @@ from flightrec.agent_marks import session_id
 from flightrec.hook_replies import MANNERS
 from flightrec.missed import read_helper_counters
 from flightrec.wire import CommandStarting, Source, TailSource
-from helper_builds import helper
+from helper_builds import helper, sanitized_helper
 from hook_samples import SAMPLES, fire
 from hooked_agent import Hooked, missed, stored
 
@@ -377,6 +377,25 @@ def test_payloads_of_any_size_are_taken_or_counted(own_daemon: DaemonProcess) ->
         hooked.passed("cat huge", "x" * size, use="use-2")
     assert missed(own_daemon) == {"events of an agent of more than 1 MiB": 2}
     assert [run.command for run in hooked.runs()] == ["cat big"]
+
+
+def test_half_a_character_is_stored_as_a_mark(lasting: DaemonProcess) -> None:
+    hooked = Hooked(lasting, "claude")
+    hooked.before("echo \ud83d \0")
+    hooked.failed("echo \ud83d \0", "make: \udcff\ud83d", 2)
+    failed = SAMPLES["claude"].passed("git log", "use-2", "")
+    hooked.hook({**failed, "cwd": "/tmp/\ud83d\0"})
+    first, second = hooked.runs()
+    assert (first.command, first.exit, first.tail) == ("echo ? \0", 2, "make: ??")
+    assert (second.command, second.cwd) == ("git log", "/")
+
+
+def test_the_sanitizers_find_nothing_in_a_hook(own_daemon: DaemonProcess, home: Path) -> None:
+    for size in (0, 1, 65_536, 1024 * 1024 - 1, 1024 * 1024, 1024 * 1024 + 1, 5_000_000):
+        for place in (home, Path("/nonexistent")):
+            environment = {"HOME": str(place), "PATH": "/usr/bin:" * 5000}
+            fire("claude", b"x" * size, environment, program=sanitized_helper())
+    assert sum(missed(own_daemon).values()) == 7
 
 
 ODD = (

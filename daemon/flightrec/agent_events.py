@@ -18,6 +18,7 @@ output alone will do. Whatever else is absent is empty or false. It reads nothin
 """
 
 import enum
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -105,8 +106,19 @@ def read_event(agent: str, payload: bytes) -> AgentEvent | None:
 def _decode(payload: bytes) -> Payload:
     try:
         return msgspec.json.decode(payload, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise OddPayloadError(str(error)) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _decode_broken(payload)
+
+
+def _decode_broken(payload: bytes) -> Payload:
+    """Read what is JSON but for half a surrogate pair: clients cut texts in the middle of one."""
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError) as error:
+        raise OddPayloadError(type(error).__name__) from None
+    if not isinstance(found, dict):
+        raise OddPayloadError("not an object")
+    return found
 
 
 def _read_command(agent: str, payload: Payload, event: AgentEvent) -> AgentEvent | None:

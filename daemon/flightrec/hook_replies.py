@@ -64,8 +64,11 @@ def reply_gate(agent: str, event: AgentEvent, gate: Gate) -> bytes:
 
 
 def _encode(answer: Answer) -> bytes:
-    """Return the bytes; nothing where a client would be given half of them."""
-    text = msgspec.json.encode(answer)
+    """Return the bytes; nothing where a client would be given half of them, or what is no text."""
+    try:
+        text = msgspec.json.encode(answer)
+    except UnicodeEncodeError:  # half a pair, in the words of the client
+        return NOTHING
     return text if len(text) <= HOOK_REPLY_MAX else NOTHING
 
 

@@ -6,12 +6,11 @@ nothing: a client waits at the other end.
 
 import asyncio
 import logging
-import os
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -49,6 +48,7 @@ MARKED = frozenset(mark.agent for mark in MARKS if mark.session)
 """Agents whose shells know the session's name."""
 
 SESSIONS_MAX = 1024
+FOLDER_MAX = 4096
 
 Send = Callable[[bytes], None]
 """Sends a frame to the helper of one hook."""
@@ -143,7 +143,7 @@ class Hooks:
                     self._give_up(use)
                 answer(reply_gate(answer.agent, event, decision.gate))
             elif decision is None and shows(answer.agent, event.moment):
-                self._memory.desk.before(starting, session, hinted)
+                self._memory.desk.before(starting, session, answer.by(hinted))
             else:
                 answer(NOTHING)
 
@@ -152,7 +152,8 @@ class Hooks:
                 self._show(use, hint.shown)
             answer(reply_context(answer.agent, event, "" if hint is None else hint.text))
 
-        self._memory.desk.gate(starting, session, decided, able(answer.agent, event))
+        modes = able(answer.agent, event)
+        self._memory.desk.gate(starting, session, answer.by(decided), modes)
 
     def _after(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
         end = event.end or End()
@@ -181,7 +182,7 @@ class Hooks:
 
         if shows(answer.agent, event.moment):
             session = self._memory.note(feed.starting, fired.path)
-            self._memory.desk.after(feed.starting, feed.finished, session, hinted)
+            self._memory.desk.after(feed.starting, feed.finished, session, answer.by(hinted))
         else:
             answer(NOTHING)
 
@@ -189,8 +190,11 @@ class Hooks:
         if not (answer.is_awaited and self._memory.may_answer):
             answer(NOTHING)
             return
-        cwd = os.fsencode(event.cwd) or fired.cwd
-        self._memory.desk.brief(cwd, lambda text: answer(reply_context(answer.agent, event, text)))
+
+        def briefed(text: str) -> None:
+            answer(reply_context(answer.agent, event, text))
+
+        self._memory.desk.brief(_folder(event, fired), answer.by(briefed))
 
     def _take_note(self, event: AgentEvent, fired: HookFired) -> None:
         session = self._session(event, fired)
@@ -280,12 +284,19 @@ class Hooks:
 
     def _tell(self, uses: list[ToolUse]) -> None:
         for use in uses:
-            feed = feed_of(use)
-            for other in list(self._uses.unsent_hints(feed.starting.session)):
-                self._send_hints(other)
-            self._memory.desk.ended(feed.starting, feed.finished)
-            if use.joined or self._memory.wants(feed.starting):
-                self._memory.submit(feed)
+            try:
+                self._tell_one(use)
+            except Exception:
+                # One odd command must not stop the recording of those that waited with it.
+                log.exception("could not tell of a command of an agent")
+
+    def _tell_one(self, use: ToolUse) -> None:
+        feed = feed_of(use)
+        for other in list(self._uses.unsent_hints(feed.starting.session)):
+            self._send_hints(other)
+        if use.joined or self._memory.wants(feed.starting):
+            self._memory.submit(feed)
+        self._memory.desk.ended(feed.starting, feed.finished)
 
     # --- sessions ----------------------------------------------------------------------------
 
@@ -294,8 +305,9 @@ class Hooks:
         if fired.session is not None:
             return fired.session
         agent = fired.agent.decode("ascii", "replace")
-        client = event.session or (fired.client_session or b"").decode("utf-8", "replace")
-        own = session_id(agent, client or f"process {fired.pid}")
+        client = event.session.encode("utf-8", "replace") or fired.client_session
+        name = client.decode("utf-8", "replace") if client else f"process {fired.pid}"
+        own = session_id(agent, name)
         return self._sessions.get(own, own)
 
     def _starting(self, event: AgentEvent, fired: HookFired) -> CommandStarting:
@@ -308,7 +320,7 @@ class Hooks:
             shell=b"",
             pid=fired.pid,
             tty=b"",
-            cwd=os.fsencode(event.cwd)[:4096] or fired.cwd,
+            cwd=_folder(event, fired),
             command=command[:COMMAND_MAX],
             command_total=len(command),
             boot=self._boot,
@@ -320,24 +332,48 @@ class Hooks:
         )
 
 
+def _folder(event: AgentEvent, fired: HookFired) -> bytes:
+    """Return where the event happened, as the client says; else where its hook was started."""
+    folder = event.cwd.encode("utf-8", "replace")
+    is_usable = folder.startswith(b"/") and b"\0" not in folder and len(folder) <= FOLDER_MAX
+    return folder if is_usable else fired.cwd
+
+
 def _is_loose(fired: HookFired) -> bool:
     """Whether the shells of this client have no way to know its session."""
     agent = fired.agent.decode("ascii", "replace")
     return fired.session is None and agent not in MARKED
 
 
+_Found = TypeVar("_Found")
+
+
 class _Answer:
-    """Answers one hook, once."""
+    """Answers one hook, once: whoever waits for it gets its answer, whatever is wrong here."""
 
     def __init__(self, fired: HookFired, send: Send) -> None:
         self.agent = fired.agent.decode("ascii", "replace")
         self.is_awaited = fired.wants_reply
         self._id = fired.id
         self._send = send
+        self._is_given = not fired.wants_reply
 
     def __call__(self, text: bytes) -> None:
-        if self.is_awaited:
+        if not self._is_given:
+            self._is_given = True
             self._send(encode(HookReply(self._id, text)))
+
+    def by(self, work: Callable[[_Found], None]) -> Callable[[_Found], None]:
+        """Return what answers with nothing where ``work`` cannot."""
+
+        def guarded(found: _Found) -> None:
+            try:
+                work(found)
+            except Exception:
+                log.exception("could not answer a hook of %s", self.agent)
+                self(NOTHING)
+
+        return guarded
 
 
 def _boot_id() -> bytes:
