@@ -1,0 +1,125 @@
+"""Real agents with our hooks in their settings, started without ``flightrec run``.
+
+The story is that of ``test_agents.py``: nothing is missed, nothing is recorded twice, the model is
+told; and afterwards the settings are to the byte what they were.
+"""
+
+import dataclasses
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from agents.client_run import LIMIT_S, Place, daemon_for, place_for
+from agents.clients import CLIENTS, Client
+from agents.installs import UnreachableError
+from agents.mock_model import mock_model
+from agents.story import AGAIN, COMMANDS, FIRST, HINT, SETTINGS
+from helper_builds import helper
+
+NAMES = ("claude", "codex", "pi")
+SLOW = ("opencode",)
+
+ALWAYS_ON = [
+    pytest.param(client, id=client.name, marks=[pytest.mark.full] if client.name in SLOW else [])
+    for client in CLIENTS
+    if client.name in NAMES + SLOW
+]
+
+
+def install(client: Client) -> Path:
+    """Return the client's program."""
+    try:
+        return client.package.install()
+    except UnreachableError as error:
+        pytest.skip(str(error))
+
+
+def configured(place: Place) -> Place:
+    """Write the client's own settings, and return a place in which they are not written again."""
+    with mock_model((), place.network.listener) as model:
+        files = place.client.setup(model.url).files
+    for name, text in files.items():
+        place.write(name, text)
+    client = dataclasses.replace(
+        place.client, setup=lambda url: dataclasses.replace(place.client.setup(url), files={})
+    )
+    return dataclasses.replace(place, client=client)
+
+
+def flightrec(place: Place, *words: str) -> str:
+    """Run a command line of ours with the client on the PATH; return what it prints."""
+    environment = place.environment()
+    environment["PATH"] = f"{place.program.parent}:{environment['PATH']}"
+    done = subprocess.run(
+        [str(place.command), *words],
+        cwd=place.project,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+        preexec_fn=place.enter,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def settings_of(place: Place) -> dict[str, bytes]:
+    """Return what stands in the files that installing touches."""
+    names = (".claude/settings.json", ".codex/hooks.json", ".codex/config.toml",
+             ".pi/agent/extensions/flightrec.js",
+             ".config/opencode/plugins/flightrec.js")  # fmt: skip
+    return {
+        name: (place.home / name).read_bytes() for name in names if (place.home / name).exists()
+    }
+
+
+@pytest.mark.parametrize("client", ALWAYS_ON)
+def test_an_agent_is_recorded_by_its_own_settings_alone(client: Client, home: Path) -> None:
+    helper()
+    with place_for(client, install(client), home) as bare:
+        bare.write(".config/flightrec/config.toml", SETTINGS)
+        place = configured(bare)
+        before = settings_of(place)
+        plain, _ = place.run(FIRST, recorded=False)
+        with daemon_for(place) as daemon:
+            flightrec(place, "hook", "install", client.name, "--yes")
+            first, done = place.run(FIRST, recorded=False)
+            assert done.returncode == 0, done.stderr
+            runs = daemon.query(
+                "SELECT command, exit, cwd, agent FROM runs WHERE parent IS NULL ORDER BY id"
+            )
+            again, _ = place.run(AGAIN, recorded=False)
+            sessions = daemon.query("SELECT count(*) FROM sessions")
+            flightrec(place, "hook", "uninstall", client.name, "--yes")
+
+        seen = {run[:2] for run in runs}
+        assert [command for command in COMMANDS if command not in seen] == []
+        assert Counter(run[0] for run in runs) == Counter(command for command, _ in COMMANDS)
+        assert {run[2:] for run in runs} == {(str(place.project), client.name)}
+        assert len(first.tool_results()) == len(plain.tool_results())
+        assert len(HINT.findall(again.conversation())) == 1
+        assert sessions == [(2,)]
+        assert settings_of(place) == before
+
+
+def test_codex_runs_our_hooks_once_they_are_trusted(home: Path) -> None:
+    helper()
+    client = next(client for client in CLIENTS if client.name == "codex")
+    with place_for(client, install(client), home) as bare:
+        place = configured(bare)
+        before = settings_of(place)
+        with daemon_for(place):
+            assert "type /hooks" in flightrec(place, "hook", "install", "codex", "--yes")
+            _, untrusted = place.run(FIRST, recorded=False)
+            assert "5 hooks trusted" in flightrec(place, "hook", "install", "codex", "--trust")
+            _, trusted = place.run(FIRST, recorded=False)
+            assert "Codex trusts all 5 hooks" in flightrec(place, "doctor", "codex")
+            flightrec(place, "hook", "uninstall", "codex", "--yes")
+
+        assert "hook: PreToolUse" not in untrusted.stderr
+        assert "hook: PreToolUse" in trusted.stderr
+        assert settings_of(place) == before
