@@ -27,10 +27,15 @@ USES_MAX = 512
 
 
 class ToolUses:
-    """What is known of the commands that agents run now, or ran just before."""
+    """What is known of the commands that agents run now, or ran just before.
+
+    A shell's command that no hook tells of passes without a look at the others.
+    """
 
     def __init__(self) -> None:
         self._uses: dict[bytes, ToolUse] = {}
+        self._announced: dict[bytes, ToolUse] = {}  # by a hook, and no shell has begun them
+        self._timed: dict[bytes, ToolUse] = {}  # those that are to be told at some time
 
     def __len__(self) -> int:
         """Return how many are remembered."""
@@ -58,7 +63,7 @@ class ToolUses:
         known = self._uses.get(starting.run)
         if known is not None:
             return known
-        found = self._announced(starting, now_s)
+        found = self._find_announced(starting, now_s)
         if found is None:
             whole = self._whole_of(starting)
             if whole is not None:
@@ -66,11 +71,11 @@ class ToolUses:
                 return None
             found = self._add(starting, now_s, by_hook=False)
         else:
-            del self._uses[found.run]
+            self.drop(found)
             self._uses[starting.run] = found
         found.starting = _with_names(starting, found.starting)
         found.joined = True
-        found.plan(now_s)
+        self._plan(found, now_s)
         return found
 
     def whole_of(self, starting: CommandStarting) -> bytes | None:
@@ -83,7 +88,7 @@ class ToolUses:
         use = self._uses.get(finished.run)
         if use is not None and use.finished is None:
             use.finished = finished
-            use.plan(now_s)
+            self._plan(use, now_s)
         return use
 
     def conclude(
@@ -96,7 +101,7 @@ class ToolUses:
         if use.end is None:
             use.end = end
             use.end_us = (starting.mono_us, starting.wall_us)
-            use.plan(now_s)
+            self._plan(use, now_s)
         return use
 
     def has_hinted(self, run: bytes) -> bool:
@@ -106,18 +111,19 @@ class ToolUses:
 
     def drop(self, use: ToolUse) -> None:
         """Nothing will come of this: it does not run."""
-        self._uses.pop(use.run, None)
+        for known in (self._uses, self._announced, self._timed):
+            known.pop(use.run, None)
 
     # --- what goes out -----------------------------------------------------------------------
 
     def due(self, now_s: float) -> list[ToolUse]:
         """Return the uses that are to be told now, oldest first; each is returned once."""
-        found = [use for use in self._uses.values() if use.is_due(now_s)]
+        found = [use for use in self._timed.values() if use.is_due(now_s)]
         return list(self._taken(sorted(found, key=lambda use: use.starting.mono_us)))
 
     def next_due_s(self) -> float | None:
         """Return when ``due`` is to be asked again."""
-        moments = (use.due_s for use in self._uses.values())
+        moments = (use.due_s for use in self._timed.values())
         return min((due_s for due_s in moments if due_s is not None), default=None)
 
     def take_ended(self, session: bytes | None, *, final: bool) -> list[ToolUse]:
@@ -130,8 +136,8 @@ class ToolUses:
 
     def unsent_hints(self, session: bytes) -> Iterator[ToolUse]:
         """Yield the uses whose hints the writer does not know, though another command ran."""
-        for use in self._uses.values():
-            if use.shown and not use.joined and use.starting.session == session:
+        for use in self._announced.values():
+            if use.shown and use.starting.session == session:
                 yield use
 
     def forget_old(self, now_s: float) -> list[ToolUse]:
@@ -145,11 +151,18 @@ class ToolUses:
             self.drop(use)
         return list(self._taken(left))
 
-    @staticmethod
-    def _taken(uses: Iterable[ToolUse]) -> Iterator[ToolUse]:
+    def _taken(self, uses: Iterable[ToolUse]) -> Iterator[ToolUse]:
         for use in uses:
             use.told, use.due_s = True, None
+            self._timed.pop(use.run, None)
             yield use
+
+    def _plan(self, use: ToolUse, now_s: float) -> None:
+        use.plan(now_s)
+        if use.due_s is None:
+            self._timed.pop(use.run, None)
+        else:
+            self._timed[use.run] = use
 
     # --- which use is it ---------------------------------------------------------------------
 
@@ -162,6 +175,8 @@ class ToolUses:
         for old in over[: USES_MAX // 4]:
             self.drop(old)
         self._uses[use.run] = use
+        if by_hook:
+            self._announced[use.run] = use
         return use
 
     def _echo(self, starting: CommandStarting, since_s: float) -> ToolUse | None:
@@ -175,13 +190,13 @@ class ToolUses:
         uses = [u for u in self._uses.values() if not u.by_hook and u.heard_s > since_s]
         return _first_fit(uses, starting, loose=loose)
 
-    def _announced(self, starting: CommandStarting, now_s: float) -> ToolUse | None:
+    def _find_announced(self, starting: CommandStarting, now_s: float) -> ToolUse | None:
         """Return the use that a hook has announced and this shell begins.
 
         The newest, since an older one with the same text may have been refused by the person. One
         that was told a moment ago is none to be told again.
         """
-        uses = [use for use in reversed(self._uses.values()) if use.by_hook and not use.joined]
+        uses = list(reversed(self._announced.values()))
         waiting = [use for use in uses if not use.told]
         own = (use for use in uses if use.starting.session == starting.session)
         late = [use for use in own if use.told and use.heard_s > now_s - HOLD_S]
@@ -200,11 +215,9 @@ class ToolUses:
         if starting.source is not Source.SHIM or starting.parent is not None:
             return None
         name = _name_of(to_text(starting.command))
-        for use in reversed(self._uses.values()):
-            is_open = use.by_hook and not use.joined and not use.told
-            if not (is_open and _is_near(use, starting, loose=False)):
-                continue
-            if name in _programs(use.starting):
+        for use in reversed(self._announced.values()):
+            is_open = not use.told and _is_near(use, starting, loose=False)
+            if is_open and name in _programs(use.starting):
                 return use
         return None
 
