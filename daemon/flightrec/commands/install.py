@@ -39,9 +39,9 @@ What is recorded, on this machine only, below {state}:
 WHAT_TAILS_ARE_FOR = """
 By the text of errors flightrec tells one failure from another; without it, only a missing or
 mistyped program teaches. To see it, each new shell runs inside a terminal proxy: it passes
-everything on, and keeps the end of what a command wrote if that failed. It stays out of tmux,
-screen, VS Code and the like. FLIGHTREC_NO_TAIL=1, or tail = false below [capture] in the settings,
-turns it off."""
+everything on, and keeps the end of what a command wrote if that failed. It stays out of screen,
+VS Code and the like, and out of tmux, which is asked after a failure, with or without it.
+FLIGHTREC_NO_TAIL=1, or tail = false below [capture] in the settings, turns both off."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
