@@ -169,6 +169,7 @@ class Rulebook:
         self._known: set[int] | None = None
         self._clones: dict[str, set[str]] | None = None
         self._found: dict[tuple[str, ...], list[Rule]] = {}
+        self._last: dict[tuple[str, str, str], LastOutcome | None] = {}
         self._changed: dict[str, Rule] = {}
         self._outcomes: dict[str, list[Outcome]] = {}
         self._export = False
@@ -265,6 +266,14 @@ class Rulebook:
 
     def last_outcome(self, rule_id: str, project: str, worktree: str) -> LastOutcome | None:
         """Return what became of the trigger in this worktree the last time."""
+        place = (rule_id, project, worktree)
+        if place not in self._last:
+            if len(self._last) >= LOOKUPS_KEPT:
+                self._last.clear()
+            self._last[place] = self._read_last(*place)
+        return self._last[place]
+
+    def _read_last(self, rule_id: str, project: str, worktree: str) -> LastOutcome | None:
         row = self._connection.execute(
             "SELECT session, signature, failures, failed, mended FROM outcomes"
             " WHERE rule_id = ? AND project = ? AND worktree = ?",
@@ -427,6 +436,7 @@ class Rulebook:
 
     def note_outcome(self, rule: Rule, outcome: LastOutcome, event: Event, worktree: str) -> Rule:
         """Keep what became of the trigger in this worktree."""
+        self._last[rule.id, event.project, worktree] = outcome
         self._connection.execute(
             "INSERT INTO outcomes"
             " (rule_id, project, worktree, failed, mended, session, signature, failures, at_us)"
@@ -482,6 +492,7 @@ class Rulebook:
     def delete(self, rule: Rule) -> None:
         """Take a rule and all that is known of it out."""
         self._found.clear()
+        self._last.clear()
         self._connection.execute("DELETE FROM rules WHERE id = ?", (rule.id,))
         self._changed[rule.id] = msgspec.structs.replace(rule, status=Status.ARCHIVED)
         self._export |= rule.status in _EXPORTED
