@@ -14,7 +14,7 @@ from flightrec import exchange
 from flightrec.backups import BACKUPS_KEPT, backup_folder
 from flightrec.errors import FlightrecError
 from flightrec.exchange import Folder
-from flightrec.managed_block import set_block
+from flightrec.managed_block import set_block, without_block
 from flightrec.memory_file import (
     Location,
     is_half_done,
@@ -375,6 +375,32 @@ def test_an_editor_that_truncated_before_the_exchange_loses_nothing(
     between(truncate)
     update_file(at(memory), block("rule"), paths, settle_s=0.3)
     assert memory.read_text().startswith("old\nand new\n")
+    assert memory.read_text().count("flightrec:begin") == 1
+
+
+def test_what_an_editor_deletes_meanwhile_stays_deleted(
+    memory: Path, paths: Paths, between: Callable[[Callable[[], None]], None]
+) -> None:
+    """In place, while the file is exchanged and somebody appends to the new version."""
+    memory.write_text("old\nunwanted\nlast\n")
+
+    def truncate() -> None:
+        editor = memory.open("w")
+
+        def write() -> None:
+            editor.write("old\nlast\n")
+            editor.close()
+            with memory.open("a") as file:
+                file.write("\nappended\n")
+
+        threading.Timer(0.05, write).start()
+
+    between(truncate)
+    update_file(at(memory), block("rule"), paths, bare=without_block, settle_s=0.3)
+    lines = memory.read_text().splitlines()
+    assert [line for line in lines if line in ("old", "unwanted", "last", "appended")] == [
+        "old", "last", "appended",
+    ]  # fmt: skip
     assert memory.read_text().count("flightrec:begin") == 1
 
 

@@ -43,6 +43,9 @@ SETTLE_S = 1.0
 SETTLE_ROUNDS = 30
 """As many only where others write all the time: one that finds nothing is the last."""
 
+TROUBLES_MAX = 4
+"""Rounds in which a file may be nothing that can be written, since somebody else is at it."""
+
 WRITING_S = 0.05
 WRITING_ROUNDS = 20
 """How often to look whether a file that cannot be understood is still being written."""
@@ -172,7 +175,7 @@ class FileUpdate:
         self._path = location.path
         self._edit = edit
         self._bare = bare
-        self._rounds = 0
+        self._rounds = self._troubles = 0
         self._owed: Counter[bytes] = Counter()
         self._ours: bytes | None = None  # what we wrote last, and which version it was made from
         self._source: Inode | None = None
@@ -216,11 +219,15 @@ class FileUpdate:
         self._rounds += 1
         with _errors_name(self._path):
             try:
-                return self._settle()
+                go_on = self._settle()
             except FlightrecError:
-                if self._rounds >= SETTLE_ROUNDS:
+                self._troubles += 1
+                if self._troubles > TROUBLES_MAX:
                     raise
                 return True
+            if go_on and self._rounds >= SETTLE_ROUNDS:
+                raise FlightrecError("is being rewritten all the time; try again later")
+            return go_on
 
     def _settle(self) -> bool:
         owed, self._owed = self._owed, Counter()
@@ -246,8 +253,8 @@ class FileUpdate:
 
     def _pay(self, owed: Counter[bytes]) -> bool:
         """Put lines back that we brought in and that somebody wrote over who had not seen them."""
-        standing = self._folder.read()
-        if standing is None or not owed:
+        standing = self._await_file() if owed else None
+        if standing is None:
             return False
         bare = self._bare(standing.data)
         missing = _lines_without(owed.elements(), bare.splitlines())
@@ -276,13 +283,13 @@ class FileUpdate:
             try:
                 displaced = self._put(expected, wanted, like)
             except (FileExistsError, FileNotFoundError):
-                found = self._folder.read()
+                found = self._await_file()
                 base = self._merged(expected, base, _data(found))
                 source = _inode(found) if base == _data(found) else None
                 expected, like = _data(found), found or like
                 continue
             self._ours, self._source = wanted, source
-            self._owe(base, _data(displaced))
+            self._owe(base, expected)
             if displaced is None or displaced.data == expected:
                 return True
             if _is_cut(displaced.data, expected):
@@ -308,7 +315,7 @@ class FileUpdate:
         return displaced
 
     def _owe(self, base: bytes | None, seen: bytes | None) -> None:
-        """Remember the person's lines of ``base`` that were nowhere to be seen."""
+        """Remember the person's lines of ``base`` that are not in the version that is ``seen``."""
         if base is not None and base != seen:
             new, old = (self._persons_lines(version) for version in (base, seen or b""))
             self._owed |= Counter(_lines_without(new, old))
@@ -319,8 +326,17 @@ class FileUpdate:
         except FlightrecError:
             return document.splitlines()
 
+    def _await_file(self) -> Document | None:
+        """Return what stands there, also where a program has it moved away to write it anew."""
+        for _ in range(WRITING_ROUNDS):
+            found = self._folder.read()
+            if found is not None:
+                return found
+            time.sleep(WRITING_S / 2)
+        return None
+
     def _bring_in(self, before: Document, now: Document) -> None:
-        standing = self._folder.read()
+        standing = self._await_file()
         current = _data(standing)
         if current == self._ours and _inode(now) == self._source:
             self._apply(standing, now.data, self._source)
