@@ -35,9 +35,9 @@ HOUR_US = 3600 * 1_000_000
 ABLE = frozenset((Guard.ASK, Guard.DENY, Guard.REWRITE))
 
 
-def make_rule(**changes: object) -> HintRule:
+def make_rule(**changes: Any) -> HintRule:  # noqa: ANN401 - fields of HintRule
     """Return a rule that may gate: ``gti`` should be ``git``, seen everywhere."""
-    fields: dict[str, object] = {
+    fields: dict[str, Any] = {
         "id": RULE,
         "offered": True,
         "trigger": Trigger("command not found", ("gti", REST)),
@@ -52,7 +52,7 @@ def make_rule(**changes: object) -> HintRule:
         "guard": Guard.DENY,
         "told": Told("- a line", ("",), 1.0),
     }
-    return HintRule(**{**fields, **changes})  # type: ignore[arg-type]
+    return HintRule(**{**fields, **changes})
 
 
 class Agent:
@@ -66,9 +66,9 @@ class Agent:
         self.now_us = 10 * HOUR_US
         self.tried = 0
 
-    def send(self, command: str, *, session: str = "one", **fields: object) -> Decision | None:
+    def send(self, command: str, *, session: str = "one", **fields: Any) -> Decision | None:  # noqa: ANN401 - fields of HintContext
         self.tried += 1
-        context = {
+        context: dict[str, Any] = {
             "session": name_to_id(session),
             "run": name_to_id(f"run {self.tried}"),
             "command": command,
@@ -78,15 +78,15 @@ class Agent:
             "now_us": self.now_us,
             **fields,
         }
-        return self.guards.decide(self.index, HintContext(**context), self.able)  # type: ignore[arg-type]
+        return self.guards.decide(self.index, HintContext(**context), self.able)
 
-    def gate(self, command: str, **fields: object) -> Gate | None:
-        decision = self.send(command, **fields)  # type: ignore[arg-type]
+    def gate(self, command: str, **fields: Any) -> Gate | None:  # noqa: ANN401 - as above
+        decision = self.send(command, **fields)
         return decision.gate if decision is not None else None
 
-    def did(self, command: str, **fields: object) -> str:
+    def did(self, command: str, **fields: Any) -> str:  # noqa: ANN401 - as above
         """Return what was done: ask, deny, rewrite, let, or nothing."""
-        decision = self.send(command, **fields)  # type: ignore[arg-type]
+        decision = self.send(command, **fields)
         return decision.shown.gate if decision is not None else ""
 
 
