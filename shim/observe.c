@@ -20,9 +20,9 @@
 
 enum {
     CHUNK_SIZE = 64 * 1024,   /* read at a time: what a pipe holds */
-    BUFFER_SIZE = 256 * 1024, /* and what a socket holds, when the end has to be read at once */
     FLOOD_SIZE = 32 * 1024,   /* in a pipe: worth another call */
-    WIDE = 256 * 1024,
+    WIDE_SIZE = 256 * 1024,   /* no less than a socket holds */
+    BUFFER_SIZE = CHUNK_SIZE + WIDE_SIZE, /* when the end has to be read at once, behind a chunk */
     FIRST_FREE_FD = 3,
 };
 
@@ -304,7 +304,7 @@ static void widen(struct stream *stream)
 {
     stream->flooded = true;
     if (stream->kind == KIND_PIPE)
-        fcntl(stream->source, F_SETPIPE_SZ, WIDE);
+        fcntl(stream->source, F_SETPIPE_SZ, WIDE_SIZE);
 }
 
 /* Much is coming, and only its end will be looked at: move the rest from pipe to pipe unread. Return how

@@ -415,6 +415,28 @@ def test_the_last_bytes_of_a_flood_are_told(stand: Stand, shell: str) -> None:
     assert run.finished.tail_total == len(seen.output)
 
 
+def test_the_last_bytes_of_a_flood_are_told_before_a_slow_reader_has_them(stand: Stand) -> None:
+    process = subprocess.Popen(
+        ["bash", "-c", "seq 100000; exit 1"], env=stand.stage.recorded, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    got = b""
+    while process.poll() is None:  # no more than has to be read for the program to end
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+            break
+        got += os.read(process.stdout.fileno(), 4096)
+    stand.fence()
+    with process.stdout as rest:
+        got += rest.read()
+
+    run = only_command(stand.server.runs)
+    assert run.finished is not None
+    assert run.finished.tail == got[-8192:]
+    assert run.finished.tail_total == len(got)
+    assert got.split() == [b"%d" % number for number in range(1, 100_001)]
+
+
 def test_a_file_behind_standard_output_is_read_afterwards(stand: Stand, tmp_path: Path) -> None:
     with (tmp_path / "log").open("wb") as file:
         subprocess.run(
