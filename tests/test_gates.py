@@ -245,10 +245,12 @@ def test_whoever_cannot_be_made_to_ask_is_denied(
     guard(daemon, rule, Guard.ASK)
 
     asked = decision(Client(daemon, project).ask("gti status"))
+    unasked = Client(daemon, project).ask("gti status", permission_mode="bypassPermissions")
     denied = Client(daemon, project, "gemini").ask("gti status")
 
     assert asked["permissionDecision"] == "ask"
     assert "what worked: git status" in asked["permissionDecisionReason"]
+    assert decision(unasked)["permissionDecision"] == "deny"
     assert denied["decision"] == "deny"
     assert "try: git status" in denied["reason"]
 

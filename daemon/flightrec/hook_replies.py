@@ -48,7 +48,9 @@ def able(agent: str, event: AgentEvent) -> AbstractSet[Guard]:
     """Return the gates that this client can follow now."""
     manners = MANNERS[agent]
     rewrite = {Guard.REWRITE} if manners.can_rewrite(event) else set()
-    return manners.able | rewrite
+    # Who is never asked may not be there at all: Claude Code then takes each question as a no.
+    ask = {Guard.ASK} if _asks_nobody(event) else set()
+    return (manners.able | rewrite) - ask
 
 
 def reply_context(agent: str, event: AgentEvent, text: str) -> bytes:
