@@ -166,7 +166,7 @@ def _helper() -> None:
 def agents(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home of somebody who has none of the agents' variables set."""
     for client in CLIENTS:
-        monkeypatch.delenv(client.variable, raising=False)
+        monkeypatch.delenv(client.folder.variable, raising=False)
     monkeypatch.setenv("SHELL", "/bin/bash")
     return home
 

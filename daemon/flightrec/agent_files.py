@@ -7,6 +7,8 @@ model. Limits are the agent's own where it has one.
 import enum
 from dataclasses import dataclass
 
+from flightrec import agent_folders
+from flightrec.agent_folders import Folder
 from flightrec.export import Form
 
 
@@ -22,15 +24,6 @@ class Kind(enum.StrEnum):
     USER = "user"  # in the person's home, read in all projects
     TEAM = "team"  # in the checkout, tracked by git as a rule
     OWN = "own"  # a file that the person named
-
-
-@dataclass(frozen=True, slots=True)
-class Folder:
-    """A folder of an agent's in the home; ``variable`` moves it to ``$variable/below``."""
-
-    path: str
-    variable: str = ""
-    below: str = ""
 
 
 _DEFAULT = Form()
@@ -68,21 +61,12 @@ _CURSOR = Form(
     header=b"---\ndescription: Commands that failed here and what worked\nalwaysApply: true\n---\n"
 )
 
-_CLAUDE = Folder(".claude", "CLAUDE_CONFIG_DIR")
-_CODEX_HOME = Folder(".codex", "CODEX_HOME")
-_GEMINI = Folder(".gemini", "GEMINI_CLI_HOME", ".gemini")
-_QWEN = Folder(".qwen", "QWEN_HOME")
-_OPENCODE = Folder(".config/opencode", "XDG_CONFIG_HOME", "opencode")
-_COPILOT = Folder(".copilot", "COPILOT_HOME")
-_DROID = Folder(".factory")
-_CLINE = Folder("Documents/Cline/Rules")
-_CONTINUE = Folder(".continue", "CONTINUE_GLOBAL_DIR")
-_PI = Folder(".pi/agent", "PI_CODING_AGENT_DIR")
-_VIBE = Folder(".vibe", "VIBE_HOME")
-_GPTME = Folder(".config/gptme", "XDG_CONFIG_HOME", "gptme")
-
 CLAUDE_MEMORY = MemoryTarget(
-    "claude", Kind.MEMORY, "projects/{claude}/memory/MEMORY.md", _CLAUDE, Form(lines_max=190)
+    "claude",
+    Kind.MEMORY,
+    "projects/{claude}/memory/MEMORY.md",
+    agent_folders.CLAUDE,
+    Form(lines_max=190),
 )
 """200 lines and 24.4 KB of it are read; the only file that is written without being asked for."""
 
@@ -91,31 +75,31 @@ CLAUDE_MEMORY = MemoryTarget(
 TARGETS: tuple[MemoryTarget, ...] = (
     CLAUDE_MEMORY,
     MemoryTarget("claude", Kind.LOCAL, "CLAUDE.local.md"),
-    MemoryTarget("claude", Kind.USER, "CLAUDE.md", _CLAUDE, _LARGE),
+    MemoryTarget("claude", Kind.USER, "CLAUDE.md", agent_folders.CLAUDE, _LARGE),
     MemoryTarget("claude", Kind.TEAM, "CLAUDE.md", form=_LARGE),
-    MemoryTarget("codex", Kind.USER, "AGENTS.md", _CODEX_HOME, _CODEX_USER),
+    MemoryTarget("codex", Kind.USER, "AGENTS.md", agent_folders.CODEX, _CODEX_USER),
     MemoryTarget("codex", Kind.TEAM, "AGENTS.md", form=_CODEX),
-    MemoryTarget("gemini", Kind.MEMORY, "tmp/{gemini}/memory/MEMORY.md", _GEMINI),
-    MemoryTarget("gemini", Kind.USER, "GEMINI.md", _GEMINI, _LARGE),
+    MemoryTarget("gemini", Kind.MEMORY, "tmp/{gemini}/memory/MEMORY.md", agent_folders.GEMINI),
+    MemoryTarget("gemini", Kind.USER, "GEMINI.md", agent_folders.GEMINI, _LARGE),
     MemoryTarget("gemini", Kind.TEAM, "GEMINI.md", form=_LARGE),
     MemoryTarget("qwen", Kind.LOCAL, ".qwen/QWEN.local.md"),
-    MemoryTarget("qwen", Kind.USER, "QWEN.md", _QWEN, _LARGE),
+    MemoryTarget("qwen", Kind.USER, "QWEN.md", agent_folders.QWEN, _LARGE),
     MemoryTarget("qwen", Kind.TEAM, "QWEN.md", form=_LARGE),
-    MemoryTarget("opencode", Kind.USER, "AGENTS.md", _OPENCODE, _LARGE),
+    MemoryTarget("opencode", Kind.USER, "AGENTS.md", agent_folders.OPENCODE, _LARGE),
     MemoryTarget("opencode", Kind.TEAM, "AGENTS.md", form=_CODEX),
-    MemoryTarget("copilot", Kind.USER, "copilot-instructions.md", _COPILOT, _LARGE),
+    MemoryTarget("copilot", Kind.USER, "copilot-instructions.md", agent_folders.COPILOT, _LARGE),
     MemoryTarget("copilot", Kind.TEAM, ".github/copilot-instructions.md", form=_LARGE),
-    MemoryTarget("droid", Kind.USER, "AGENTS.md", _DROID, _LARGE),
+    MemoryTarget("droid", Kind.USER, "AGENTS.md", agent_folders.DROID, _LARGE),
     MemoryTarget("droid", Kind.TEAM, "AGENTS.md", form=_CODEX),
-    MemoryTarget("cline", Kind.USER, "flightrec.md", _CLINE, _LARGE),
+    MemoryTarget("cline", Kind.USER, "flightrec.md", agent_folders.CLINE, _LARGE),
     MemoryTarget("cline", Kind.TEAM, ".clinerules/flightrec.md", form=_LARGE),
-    MemoryTarget("continue", Kind.USER, "rules/flightrec.md", _CONTINUE, _LARGE),
+    MemoryTarget("continue", Kind.USER, "rules/flightrec.md", agent_folders.CONTINUE, _LARGE),
     MemoryTarget("continue", Kind.TEAM, ".continue/rules/flightrec.md", form=_LARGE),
-    MemoryTarget("pi", Kind.USER, "AGENTS.md", _PI, _LARGE),
+    MemoryTarget("pi", Kind.USER, "AGENTS.md", agent_folders.PI, _LARGE),
     MemoryTarget("pi", Kind.TEAM, "AGENTS.md", form=_CODEX),
-    MemoryTarget("vibe", Kind.USER, "AGENTS.md", _VIBE, _LARGE),
+    MemoryTarget("vibe", Kind.USER, "AGENTS.md", agent_folders.VIBE, _LARGE),
     MemoryTarget("vibe", Kind.TEAM, "AGENTS.md", form=_CODEX),
-    MemoryTarget("gptme", Kind.USER, "AGENTS.md", _GPTME, _LARGE),
+    MemoryTarget("gptme", Kind.USER, "AGENTS.md", agent_folders.GPTME, _LARGE),
     MemoryTarget("gptme", Kind.TEAM, "AGENTS.md", form=_CODEX),
     MemoryTarget("cursor", Kind.TEAM, ".cursor/rules/flightrec.mdc", form=_CURSOR),
     MemoryTarget("windsurf", Kind.TEAM, ".windsurfrules", form=_WINDSURF),

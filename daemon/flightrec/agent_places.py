@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from flightrec.agent_files import Folder, Kind, MemoryTarget
+from flightrec.agent_files import Kind, MemoryTarget
+from flightrec.agent_folders import agent_folder
 from flightrec.errors import FlightrecError
 from flightrec.memory_file import Location
 from flightrec.places import Place
@@ -30,12 +31,6 @@ def is_project(place: Place, home: Path) -> bool:
     """Whether a file at the root of this place is read in one project, not in all below a home."""
     root = Path(place.worktree)
     return root != root.parent and not Path(os.path.realpath(home)).is_relative_to(root)
-
-
-def agent_folder(folder: Folder, home: Path, environment: Mapping[str, str]) -> Path:
-    """Return where an agent's folder is; a variable that is no absolute path moves nothing."""
-    moved = environment.get(folder.variable, "") if folder.variable else ""
-    return Path(moved) / folder.below if moved.startswith("/") else home / folder.path
 
 
 def _name(target: MemoryTarget, folder: Path, place: Place) -> str:

@@ -7,6 +7,8 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from flightrec import agent_folders
+from flightrec.agent_folders import Folder
 from flightrec.hook_parts import Default, HookEvent, Hooks, Part, Variables
 
 
@@ -35,20 +37,17 @@ class HookFile:
 
 @dataclass(frozen=True, slots=True)
 class HookClient:
-    """An agent: its folder below the home, the variable that moves it, and the files.
+    """An agent: its folder in the home, and the files in it.
 
-    ``below`` is where the folder is in the one that the variable names. ``program`` is what starts
-    the agent. ``shells`` tells how its shells come to be recorded, ``afterwards`` what the person
-    still has to do.
+    ``program`` is what starts the agent. ``shells`` tells how its shells come to be recorded,
+    ``afterwards`` what the person still has to do.
     """
 
     name: str
     title: str
     program: str
-    folder: str
-    variable: str
+    folder: Folder
     files: tuple[HookFile, ...]
-    below: str = ""
     shells: str = ""
     afterwards: str = ""
 
@@ -76,8 +75,7 @@ CLIENTS: tuple[HookClient, ...] = (
         "claude",
         "Claude Code",
         "claude",
-        ".claude",
-        "CLAUDE_CONFIG_DIR",
+        agent_folders.CLAUDE,
         (
             HookFile(
                 "settings.json",
@@ -95,8 +93,7 @@ CLIENTS: tuple[HookClient, ...] = (
         "codex",
         "Codex",
         "codex",
-        ".codex",
-        "CODEX_HOME",
+        agent_folders.CODEX,
         (
             HookFile(
                 "hooks.json",
@@ -126,8 +123,7 @@ CLIENTS: tuple[HookClient, ...] = (
         "gemini",
         "Gemini CLI",
         "gemini",
-        ".gemini",
-        "GEMINI_CLI_HOME",
+        agent_folders.GEMINI,
         (
             HookFile(
                 "settings.json",
@@ -142,15 +138,13 @@ CLIENTS: tuple[HookClient, ...] = (
                 ),
             ),
         ),
-        below=".gemini",
         shells=_HOOKS_ONLY,
     ),
     HookClient(
         "qwen",
         "Qwen Code",
         "qwen",
-        ".qwen",
-        "",
+        agent_folders.QWEN,
         (
             HookFile(
                 "settings.json",
@@ -171,18 +165,15 @@ CLIENTS: tuple[HookClient, ...] = (
         "opencode",
         "opencode",
         "opencode",
-        ".config/opencode",
-        "XDG_CONFIG_HOME",
+        agent_folders.OPENCODE,
         (HookFile("plugins/flightrec.js", ".opencode/plugins/flightrec.js", syntax=Syntax.PLUGIN),),
-        below="opencode",
         shells=_PLUGIN_SHELLS,
     ),
     HookClient(
         "copilot",
         "Copilot CLI",
         "copilot",
-        ".copilot",
-        "COPILOT_HOME",
+        agent_folders.COPILOT,
         (
             HookFile(
                 "hooks/flightrec.json",
@@ -217,8 +208,7 @@ CLIENTS: tuple[HookClient, ...] = (
         "droid",
         "Factory droid",
         "droid",
-        ".factory",
-        "",
+        agent_folders.DROID,
         (
             HookFile(
                 "settings.json",
@@ -247,8 +237,7 @@ CLIENTS: tuple[HookClient, ...] = (
         "cursor",
         "Cursor",
         "cursor-agent",
-        ".cursor",
-        "",
+        agent_folders.CURSOR,
         (
             HookFile(
                 "hooks.json",
@@ -279,8 +268,7 @@ CLIENTS: tuple[HookClient, ...] = (
         "pi",
         "pi",
         "pi",
-        ".pi/agent",
-        "PI_CODING_AGENT_DIR",
+        agent_folders.PI,
         (HookFile("extensions/flightrec.js", ".pi/extensions/flightrec.js", syntax=Syntax.PLUGIN),),
         shells=_PLUGIN_SHELLS,
     ),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from flightrec.agent_folders import agent_folder
 from flightrec.errors import FlightrecError
 from flightrec.hook_clients import CLIENTS, HookClient, HookFile, Syntax, find_client
 from flightrec.hook_documents import (
@@ -55,17 +56,14 @@ class Person:
         return Setup(data_folder(self.paths.home), uses_zsh=shell == "zsh")
 
 
-def agent_folder(client: HookClient, person: Person) -> Path:
+def folder_of(client: HookClient, person: Person) -> Path:
     """Return where an agent keeps its settings."""
-    moved = person.environment.get(client.variable, "") if client.variable else ""
-    if moved.startswith("/"):
-        return Path(moved) / client.below
-    return person.paths.home / client.folder
+    return agent_folder(client.folder, person.paths.home, person.environment)
 
 
 def user_targets(client: HookClient, person: Person) -> list[Target]:
     """Return the person's own files of this agent."""
-    folder, home = agent_folder(client, person), person.paths.home
+    folder, home = folder_of(client, person), person.paths.home
     boundary = home if folder.is_relative_to(home) else _nearest_folder(folder)
     return [
         Target(client, file, Location(folder / file.file, boundary))
@@ -90,7 +88,7 @@ def project_targets(client: HookClient, root: Path) -> list[Target]:
 def is_here(client: HookClient, person: Person) -> bool:
     """Whether the person seems to use this agent."""
     found = shutil.which(client.program, path=person.environment.get("PATH"))
-    return found is not None or agent_folder(client, person).is_dir()
+    return found is not None or folder_of(client, person).is_dir()
 
 
 def installed_targets(person: Person) -> Iterator[Target]:
