@@ -12,17 +12,17 @@
 
 void parts_open(struct parts *parts)
 {
-    parts->fd = memfd_create("flightrec-parts", MFD_CLOEXEC);
+    parts->fd = memfd_create("flightrec-parts", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     /* by a path, since a descriptor would be inherited by every program below */
     snprintf(parts->assignment, sizeof parts->assignment, AGENT_PARTS "=/proc/%ld/fd/%d",
              (long)getpid(), parts->fd);
 }
 
-void parts_refuse(struct parts *parts)
+/* Not closed: its number would soon be another file's. */
+void parts_refuse(const struct parts *parts)
 {
     if (parts->fd >= 0)
-        close(parts->fd);
-    parts->fd = -1;
+        fcntl(parts->fd, F_ADD_SEALS, F_SEAL_WRITE);
 }
 
 bool parts_next(const struct parts *parts, struct part *part)
@@ -48,11 +48,17 @@ bool parts_next(const struct parts *parts, struct part *part)
     return true;
 }
 
+/* A file in memory, and no other: the path may lead to what another process has there by now. */
+static bool is_in_memory(int fd, const struct stat *found)
+{
+    return S_ISREG(found->st_mode) && found->st_nlink == 0 && fcntl(fd, F_GET_SEALS) >= 0;
+}
+
 static bool has_room(int fd, size_t size)
 {
     struct stat found;
 
-    return fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid() &&
+    return fstat(fd, &found) == 0 && is_in_memory(fd, &found) && found.st_uid == geteuid() &&
            (size_t)found.st_size + size <= PARTS_MAX;
 }
 

@@ -20,7 +20,7 @@ struct parts {
 void parts_open(struct parts *);
 
 /* Take nothing: the stand-ins below tell the daemon themselves. */
-void parts_refuse(struct parts *);
+void parts_refuse(const struct parts *);
 
 /* One frame of some run; `next` is where the following one begins, 0 at first. */
 struct part {

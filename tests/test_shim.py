@@ -361,6 +361,25 @@ def test_more_parts_than_a_shell_s_stand_in_holds_are_told_directly(stand: Stand
     assert all(run.finished is not None for run in runs)
 
 
+def test_parts_are_left_in_no_file_but_a_shell_s_stand_in_s(stand: Stand, tmp_path: Path) -> None:
+    """Its number may be another process's by now, and what is open there somebody's file."""
+    file, deleted = tmp_path / "theirs", tmp_path / "deleted"
+    file.touch()
+    with deleted.open("w+b") as open_file:
+        deleted.unlink()
+        for path in (str(file), f"/proc/{os.getpid()}/fd/{open_file.fileno()}"):
+            environment = {
+                **stand.stage.recorded,
+                "FLIGHTREC_INSIDE": "1",
+                "FLIGHTREC_PARENT": "1" * 32,
+                "FLIGHTREC_PARTS": path,
+            }
+            runs = stand.runs(["git", "statsu"], environment)
+            assert [run.pair for run in runs] == [("git statsu", 1)], path
+        assert open_file.read() == b""
+    assert file.read_bytes() == b""
+
+
 def test_words_of_a_tool_are_told_as_a_shell_would_read_them(stand: Stand) -> None:
     words = ["git", "nope", "a b", "", "it's", "$HOME", "-x=1", "ä"]
 

@@ -65,8 +65,8 @@ def _pairs(stage: Stage) -> Iterator[Pair]:
     (stage.folder / "Makefile").write_text(MAKEFILE)
     flood = f"head -c {BYTES} /dev/zero"
     part = {**recorded, "FLIGHTREC_PARENT": "1" * 32, "FLIGHTREC_INSIDE": "1"}
-    part["FLIGHTREC_PARTS"] = str(stage.folder / "parts")
-    (stage.folder / "parts").touch()
+    parts = os.memfd_create("parts", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)  # until we end
+    part["FLIGHTREC_PARTS"] = f"/proc/{os.getpid()}/fd/{parts}"
     yield Pair(
         "`true`, a tool of its own", ["/usr/bin/true"], [f"{shims}/true"], recorded, "≤ 1.65"
     )
