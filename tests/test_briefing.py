@@ -165,6 +165,7 @@ def test_what_is_not_promoted_is_not_told(proved: Rule, status: Status) -> None:
 def test_what_is_not_fit_for_a_model_is_not_told(
     proved: Rule, changes: dict[str, Any], reason: str
 ) -> None:
+    """T10, T11, T12: as in memory files."""
     rule = msgspec.structs.replace(proved, **changes)
 
     assert told_of(rule) is None

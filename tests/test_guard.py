@@ -162,6 +162,7 @@ def test_what_is_too_long_to_be_said_is_named_in_the_words_of_the_rule() -> None
     ],
 )
 def test_what_is_not_sure_and_wanted_gates_nothing(changes: dict[str, object]) -> None:
+    """T11, T12, T13: another's clone or project, what destroys, what was imported."""
     agent = Agent(make_rule(**changes))
 
     assert agent.did("gti status", origin="same") == ""
@@ -227,6 +228,7 @@ def rewrite(command: str, **changes: object) -> str | None:
 def test_the_whole_line_is_rewritten_exactly_or_not_at_all(
     command: str, rewritten: str | None
 ) -> None:
+    """T12: a line that holds a danger is not waved through."""
     assert rewrite(command) == rewritten
 
 
@@ -700,6 +702,7 @@ def test_a_guard_outlives_a_restart(agent: Guarded) -> None:
 def test_a_rule_whose_text_could_sway_a_model_never_gates(
     agent: Guarded, failing: str, working: str
 ) -> None:
+    """T10, T12: instructions, invisible characters, destruction, addresses."""
     agent.prove(Guard.DENY)
     words = tuple(working.split())
     hostile = msgspec.structs.replace(
@@ -715,7 +718,8 @@ def test_a_rule_whose_text_could_sway_a_model_never_gates(
     assert Agent(hint_rule(hostile)).did(failing) == ""
 
 
-def test_an_import_does_not_gate_even_where_its_bundle_says_so(agent: Guarded) -> None:
+def test_an_import_does_not_gate_whatever_the_person_said_before(agent: Guarded) -> None:
+    """T13."""
     agent.prove(Guard.DENY)
     imported = msgspec.structs.replace(
         agent.rule, origin=Origin.IMPORT, proven=False, status=Status.CANDIDATE
