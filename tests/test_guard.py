@@ -1,5 +1,6 @@
 """A guard stops an agent's command where the person wants it, and nobody for longer than right."""
 
+import shlex
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,8 +8,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from flightrec import person
+from flightrec.dangers import danger_in
 from flightrec.errors import FlightrecError
 from flightrec.evidence import Result, Sight, is_offered, outcome_of_other
 from flightrec.guard import (
@@ -230,6 +234,26 @@ def test_the_whole_line_is_rewritten_exactly_or_not_at_all(
 ) -> None:
     """T12: a line that holds a danger is not waved through."""
     assert rewrite(command) == rewritten
+
+
+@given(
+    words=st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8")), max_size=6),
+    around=st.sampled_from(["{}", "cd sub && {} | tail -5", "X=1 {} >out 2>&1; echo $?", "( {} )"]),
+    mode=st.sampled_from([Guard.ASK, Guard.DENY, Guard.REWRITE]),
+)
+def test_whatever_an_agent_sends_its_own_words_stay_and_the_reason_is_one_plain_line(
+    words: list[str], around: str, mode: Guard
+) -> None:
+    typed = "".join(f" {shlex.quote(word)}" for word in words)
+
+    assume(danger_in(f"git{typed}") is None)
+    gate = Agent(make_rule(guard=mode)).gate(around.format(f"gti{typed}"))
+
+    assert gate is not None
+    assert gate.reason.isprintable()
+    assert len(gate.reason) < 600
+    if mode is Guard.REWRITE:
+        assert gate.rewritten == around.format(f"git{typed}")
 
 
 @pytest.mark.parametrize(
