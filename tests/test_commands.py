@@ -404,6 +404,17 @@ def test_a_local_file_that_git_tracks_is_left_alone(fresh_cli: Cli) -> None:
     assert local.read_text() == "ours\n"
 
 
+def test_a_file_without_room_is_said_so(fresh_cli: Cli, home: Path) -> None:
+    """Codex reads 32 KiB of all its files together."""
+    memory = home / ".codex/AGENTS.md"
+    memory.parent.mkdir()
+    memory.write_text("mine\n" * 5000)
+    fresh_cli.teach()
+    assert "0 rules, nothing to change" in fresh_cli("export", "--agent", "codex")
+    assert f"no room for 1 rule in {memory}" in fresh_cli.err
+    assert memory.read_text() == "mine\n" * 5000
+
+
 def test_aider_is_to_be_told_of_its_file(fresh_cli: Cli) -> None:
     fresh_cli.teach()
     assert "1 rule, written" in fresh_cli("export", "--agent", "aider", "--team")

@@ -9,10 +9,10 @@ What is more than a command stays out (``quarantine.py``).
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import dropwhile, islice, takewhile
 
 from flightrec.evidence import weight
-from flightrec.managed_block import set_block
+from flightrec.managed_block import BEGIN, END, set_block
 from flightrec.quarantine import why_never, why_no_name, why_suspicious
 from flightrec.rule_text import (
     LABEL,
@@ -66,6 +66,17 @@ def edit_document(document: bytes | None, sections: Iterable[Section], form: For
     if document is None or (bare != document and bare in (b"", form.header)):
         return None
     return bare
+
+
+def count_rules(document: bytes | None) -> int:
+    """Return how many rules stand in a document's block."""
+    lines = iter((document or b"").splitlines())
+    block = takewhile(lambda line: line != END.encode(), dropwhile(_is_no_begin, lines))
+    return sum(line.startswith(b"- ") for line in block)
+
+
+def _is_no_begin(line: bytes) -> bool:
+    return line != BEGIN.encode()
 
 
 def make_body(sections: Iterable[Section], lines_left: int, bytes_left: int) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from flightrec.agent_files import (
 from flightrec.client import request
 from flightrec.commands.terminal import one_line, plural, print_items
 from flightrec.errors import ExitCode, FlightrecError
-from flightrec.export import EXPORTED, format_rule, why_no_place, why_not
+from flightrec.export import EXPORTED, count_rules, format_rule, why_no_place, why_not
 from flightrec.export_plan import (
     MemoryFile,
     View,
@@ -221,31 +221,35 @@ def _write(files: Iterable[MemoryFile], paths: Paths, from_now_on: str) -> int:
         updates = []
         for file in files:
             try:
-                update = _write_one(file, paths, opened)
+                update, standing = _write_one(file, paths, opened)
             except FlightrecError as error:
                 _say(str(error))
                 trouble = True
                 continue
             updates += update
-            print(_report(file, from_now_on, written=bool(update)))
+            _explain_gaps(file, standing)
+            print(_report(file, standing, from_now_on, written=bool(update)))
         settle_all(updates)
     return ExitCode.TROUBLE if trouble else ExitCode.OK
 
 
-def _write_one(file: MemoryFile, paths: Paths, opened: contextlib.ExitStack) -> list[FileUpdate]:
-    """Write one file where it is out of date."""
+def _write_one(
+    file: MemoryFile, paths: Paths, opened: contextlib.ExitStack
+) -> tuple[list[FileUpdate], int]:
+    """Write one file where it is out of date; return also how many rules stand there."""
     document, wanted = preview(file.location, file.edit)
+    standing = count_rules(wanted)
     if wanted == document and not is_half_done(file.location, paths):
-        return []
+        return [], standing
     hide_from_git(file, paths)
     writing = FileUpdate(file.location, file.edit, paths, bare=without_block)
     update = opened.enter_context(contextlib.closing(writing))
     update.run()
-    return [update]
+    return [update], standing
 
 
-def _report(file: MemoryFile, from_now_on: str, *, written: bool) -> str:
-    """Return the line about one file, and say on stderr what else there is to know."""
+def _explain_gaps(file: MemoryFile, standing: int) -> None:
+    """Say on stderr what is not in a file, and why; and what is to be done by hand."""
     for section in file.sections:
         reason = why_no_place(section)
         if reason:
@@ -253,8 +257,15 @@ def _report(file: MemoryFile, from_now_on: str, *, written: bool) -> str:
     for row in file.rows:
         if row.agent in READ_BY_HAND:
             _say(READ_BY_HAND[row.agent])
+    if standing < file.rules:
+        left = plural(file.rules - standing, "rule")
+        _say(f"there is no room for {left} in {file.location.path}")
+
+
+def _report(file: MemoryFile, standing: int, from_now_on: str, *, written: bool) -> str:
+    """Return the line about one file."""
     state = "written" if written else "nothing to change" if file.rules else "no rule is proved yet"
-    count = plural(file.rules, "rule")
+    count = plural(standing, "rule")
     return f"{one_line(str(file.location.path))}: {count}, {state}; {from_now_on}"
 
 
