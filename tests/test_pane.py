@@ -430,10 +430,11 @@ def test_a_stopped_server_holds_the_shell_up_no_longer_than_anybody(
     wait_for(prompts.exists, what="the first prompt")
     count = len(prompts.read_text().splitlines())
     server = int(pane.format("#{pid}"))
-    pane.press("sh -c 'sleep 0.4; date +%s.%N >>end; exit 7'\r")
+    pane.press("sh -c 'until [ -e go ]; do sleep 0.01; done; date +%s.%N >>end; exit 7'\r")
     pane.expect("exit 7'")
     stop(server)
     try:
+        (home / "go").touch()
         wait_for(lambda: len(prompts.read_text().splitlines()) > count, what="the prompt")
         ended = float((home / "end").read_text())
         assert float(prompts.read_text().splitlines()[-1]) - ended < 1.0
