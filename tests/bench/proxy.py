@@ -72,11 +72,11 @@ class Terminal:
                 raise TimeoutError(repr(heard[-300:]))
             heard = heard[-len(text) :] + os.read(self.fd, 65536)
 
-    def run(self, line: bytes) -> float:
+    def run(self, line: bytes, prompt: bytes = PROMPT) -> float:
         """Return seconds from Enter to the next prompt."""
         began = time.perf_counter()
         os.write(self.fd, line + b"\n")
-        self.until(PROMPT)
+        self.until(prompt)
         return time.perf_counter() - began
 
     def close(self) -> None:
