@@ -201,6 +201,8 @@ def test_a_helper_that_is_gone_and_a_file_that_is_broken_are_found(
     gone = doctor(environment, "claude")
     settings = home / ".claude/settings.json"
     kept = settings.read_text()
+    settings.write_text(kept.replace("{", '{"disableAllHooks": true,', 1))
+    off = doctor(environment, "claude")
     settings.write_text("{")
     broken = doctor(environment, "claude")
     settings.write_text(kept)
@@ -208,6 +210,7 @@ def test_a_helper_that_is_gone_and_a_file_that_is_broken_are_found(
 
     assert any("is gone: hooks do nothing" in text for _, text in gone["hooks"])
     assert gone["always on"][0][0] == "trouble"
+    assert any("disableAllHooks is set" in text for _, text in off["hooks"])
     assert broken["hooks"][0][0] == "trouble"
     assert "is no JSON" in broken["hooks"][0][1]
 

@@ -20,6 +20,7 @@ from flightrec.errors import FlightrecError
 from flightrec.hook_clients import CODEX_TRUST, NAMES, HookClient, Syntax, find_client
 from flightrec.hook_files import Person, Target, state_of, user_targets
 from flightrec.hook_parts import Default, Variables
+from flightrec.installation import is_current
 from flightrec.json_edit import JsonText
 from flightrec.memory_file import read_file
 from flightrec.places import find_place
@@ -111,9 +112,21 @@ def check_hooks(patient: AgentPatient) -> Found:
             yield State.TROUBLE, f"nothing is left in {target.location.path}", advice
         if state == "installed":
             yield State.OK, f"in {target.location.path}", ""
+        if _is_off(target):
+            yield State.TROUBLE, f"disableAllHooks is set in {target.location.path}", "take it out"
+    if not is_current(patient.person.paths.home):
+        yield State.TROUBLE, f"{patient.person.setup.folder} is of another release", advice
     yield from _check_line(patient)
     if patient.agent == "codex":
         yield from _check_trust(patient)
+
+
+def _is_off(target: Target) -> bool:
+    """Whether the person has switched all hooks off, as Claude Code and Copilot CLI let them."""
+    if target.file.syntax not in (Syntax.JSON, Syntax.JSON_WITH_COMMENTS):
+        return False
+    text = (read_file(target.location) or b"").decode("utf-8-sig")
+    return JsonText(text, comments=True).get(["disableAllHooks"]) is True
 
 
 def _check_line(patient: AgentPatient) -> Found:
