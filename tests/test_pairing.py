@@ -134,6 +134,8 @@ REPLACED = [
     [("./run.sh", 126, "bash: ./run.sh: Permission denied"), ("bash run.sh",)],
     [("sh run.sh", 2, 'run.sh: 1: Syntax error: "(" unexpected'), ("bash run.sh",)],
     [("source e.sh && env", 127, "sh: 1: source: not found"), (". ./e.sh && env",)],
+    [("lld prog", 127, NOT_FOUND.format("lld")), ("ldd prog",)],
+    [("cd fronted && npm run build", 1, "bash: line 2: cd: fronted: No such file or directory"), ("cd frontend && npm run build",)],
     [("which node", 127, "sh: 1: which: not found"), ("command -v node",)],
     [("jq . d.json", 127, NOT_FOUND.format("jq")), ("python3 -m json.tool d.json",)],
     [("NAME = ada", 127, NOT_FOUND.format("NAME")), ("NAME=ada",)],
@@ -182,6 +184,12 @@ REPLACED = [
     [("rg --type pyton x", 2, "unrecognized file type: pyton"), ("rg --type py x",)],
     [("tar -zcf d", 2, "tar: Cowardly refusing to create an empty archive"), ("tar -zcf d.tgz d",)],
     [("cd projects", 1, "bash: cd: projects: No such file or directory"), ("cd Projects",)],
+    [("cargo run", 101, "error: a bin target must be available for `cargo run`"), ("cargo run --example show",)],
+    [("go test --verbose", 1, "Usage of /tmp/x.test:\n  -test.v\n    \tprint more\n  -test.run regexp\n    \trun these\n  -test.list regexp\n    \tlist these\n  -test.short\n    \trun less\nexit status 2\nFAIL\texample.org/app\t0.002s"), ("go test -v",)],
+    [("pytest --vv", 4, "pytest: error: unrecognized arguments: --vv"), ("pytest -vv",)],
+    [("make all", 2, "make: *** No rule to make target 'all'.  Stop."), ("make -f build.mk all",)],
+    [("psql -U smm -l", 2, 'FATAL:  Peer authentication failed for user "smm"'), ("psql -U ada -l",)],
+    [("grep -P '*x' f", 2, "grep: quantifier does not follow a repeatable item"), ("grep -F '*x' f",)],
     # quoting and expressions
     [("[ 1 = 1] && echo", 2, "bash: [: missing `]'"), ("[ 1 = 1 ] && echo",)],
     [("awk -F, print $2 f", 1, "awk: cmd. line:1: ^ syntax error"), ("awk -F, '{print $2}' f",)],
@@ -204,6 +212,11 @@ REPLACED = [
     [("git submodule add ~/l v/l", 128, "fatal: transport 'file' not allowed"), ("git -c protocol.file.allow=always submodule add ~/l v/l",)],
     # the path
     [("pip install -r requirments.txt", 1, "ERROR: Could not open requirements file: [Errno 2] No such file or directory: 'requirments.txt'"), ("pip install -r requirements.txt",)],
+    [("rustc helo.rs", 1, "error: couldn't read helo.rs: No such file or directory (os error 2)\n\nerror: aborting due to previous error"), ("rustc hello.rs",)],
+    [("go vet ./utils", 1, "stat /home/ada/app/utils: directory not found"), ("go vet ./util",)],
+    [("ar rcs f.a f.obj", 1, "ar: f.obj: No such file or directory"), ("ar rcs f.a f.o",)],
+    [("pip install -r dev_req.txt", 1, "ERROR: Could not open requirements file: [Errno 2] No such file or directory: 'dev_req.txt'"), ("pip install -r dev-req.txt",)],
+    [("source .venv/activate", 1, NO_FILE.format("bash: .venv/activate")), ("source .venv/bin/activate",)],
     [("python3 gen.py", 2, "python3: can't open file '/home/ada/app/gen.py': [Errno 2] No such file or directory"), ("python3 tools/gen.py",)],
 ]  # fmt: skip
 
@@ -299,6 +312,7 @@ NOTHING: dict[str, list[tuple[Any, ...]]] = {
     "the harness ended it": [("pip install torch", 124), ("pip install numpy",)],
     "what was set up before the failure, too": [("source e.sh && gti log", 127, NOT_FOUND.format("gti")), ("source e.sh && gti log",)],
     "a script that was edited": [("./s.sh", 127, "./s.sh: line 2: ech: command not found"), ("./s.sh",)],
+    "another version": [("git show v1.1", 128, "fatal: ambiguous argument 'v1.1': unknown revision"), ("git show v1.0",)],
     "another place to do it in": [("terraform -chdir=a init", 1, "Error: Failed to query available provider packages"), ("terraform -chdir=b init",)],
     "the configuration was edited": [("terraform -chdir=a validate", 1, "Error: Missing required argument\n\n  on main.tf line 1, in output:"), ("terraform -chdir=b validate",)],
     "silence says nothing": [("./solve < a.txt", 1), ("./solve < b.txt",)],

@@ -336,6 +336,35 @@ def test_a_branch_without_upstream_is_named_by_head(tmp_path: Path) -> None:
     assert learned == ("git push", "git push -u origin HEAD", Scope.PROJECT)
 
 
+def test_a_project_s_own_targets_are_no_rule_for_other_projects(tmp_path: Path) -> None:
+    error = "make: *** No rule to make target 'run_tests'.  Stop.\n"
+    learned = learn("make run_tests", 2, error, "make run-tests", tmp_path)
+
+    assert learned == ("make ... run_tests ...", "make ... run-tests ...", Scope.PROJECT)
+
+
+def test_a_server_that_is_to_run_first_is_not_waited_for(tmp_path: Path) -> None:
+    make_program(tmp_path / "bin", "python3")
+    make_program(tmp_path / "bin", "serve")
+    learner = Learner(path=f"{tmp_path}/bin")
+    learner.type("python3 client.py", 1, "ConnectionRefusedError: [Errno 111] Connection refused")
+    learner.type("serve --port 80 &")
+    learner.type("python3 client.py")
+    (said,) = learner.said()
+
+    assert said == ("python3 client.py", "serve --port 80 & python3 client.py")
+    assert parse(said[1]).complete
+    assert [s.program for s in parse(said[1]).segments] == ["serve", "python3"]
+
+
+def test_a_mistyped_value_of_a_variable_is_no_rule_about_the_command_without_it() -> None:
+    learner = Learner()
+    learner.type("GOOS=linx go build", 2, "go: unsupported GOOS/GOARCH pair linx/amd64")
+    learner.type("GOOS=linux go build")
+
+    assert learner.rules == []
+
+
 def test_long_and_unprintable_commands_and_here_documents_become_no_rule() -> None:
     learner = Learner()
     for command in ("x" * 300, "x <<E\ny\nE", "x \x1b[31m", "x \u202e"):

@@ -198,7 +198,9 @@ def _shell_said(
 _COMPILE_WORDINGS = Table(row for row in WORDINGS if row.kind is K.COMPILE_ERROR)
 _MODULE_KINDS = frozenset((K.MISSING_MODULE, K.MISSING_LIBRARY, K.MISSING_MANIFEST))
 _MODULE_WORDINGS = Table(
-    row for row in WORDINGS if row.kind in _MODULE_KINDS or row.literal == "fatal error"
+    row
+    for row in WORDINGS
+    if row.kind in _MODULE_KINDS or row.literal in ("fatal error", "couldn't read")
 )
 _SURE_KINDS = frozenset(
     (K.COMMAND_NOT_FOUND, K.MISSING_MODULE, K.MISSING_FILE, K.PERMISSION, K.UNKNOWN_OPTION,
@@ -248,6 +250,8 @@ def _cause_in_words(run: CommandRun, part: Invocation, index: int, output: Faile
     """Return the cause that the program's words tell; the exit code's kind where they do not."""
     for wordings in _readings(part, output):
         for wording, names, message in output.find(wordings):
+            if wording.kind is K.TEST_FAILURE and output.lists_options:
+                continue  # the runner did not understand the call
             option = wording.kind is K.UNKNOWN_OPTION
             named = tuple(_as_option(n, part) for n in names) if option else names
             return _Cause(index, wording.kind, named, wording.domain, message)

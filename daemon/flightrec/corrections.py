@@ -156,7 +156,10 @@ def _is_named_option(word: str, named: set[str]) -> bool:
 def _is_option_slip(wrong: str, right: str) -> bool:
     if not (wrong.startswith("-") and right.startswith("-")):
         return False
-    return len(wrong.strip("-")) > 2 and is_like(wrong, right)
+    bare, meant = wrong.strip("-"), right.strip("-")
+    if bare == meant or (wrong.startswith("--") and meant == bare[:1]):
+        return True  # --vv and -vv, --verbose and -v
+    return len(bare) > 2 and is_like(wrong, right)
 
 
 def _same_call(attempt: Attempt) -> bool:

@@ -11,7 +11,7 @@ LINE_MAX = 500
 """Code points of a line that are looked at."""
 
 _OCCURRENCES_MAX = 6
-_OPTION_LINE = re.compile(r"(?m)^ {1,8}-{1,2}[\w[][\w[\]-]*(?:,| |=|$)")
+_OPTION_LINE = re.compile(r"(?m)^ {1,8}-{1,2}[\w[][\w.[\]-]*(?:,| |=|$)")
 _OPTION_TEXT = re.compile(r"(?m)^(?: {1,8}-{1,2}[\w[]| {16,}).*\n?")
 _OPTION_LINES_MIN = 4
 _ERROR_LINE = re.compile(r"(?i)\b(?:error|fatal|failed|cannot|invalid|unknown|denied|not found)\b")

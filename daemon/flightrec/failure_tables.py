@@ -183,6 +183,7 @@ _VERSION_CONTROL = (
     _row(K.NOT_A_REPOSITORY, "svn", "is not a working copy"),
     _row(K.MISSING_TARGET, "git", "does not appear to be a git repository", r"QUOTED does not appear to be a git"),
     _row(K.MISSING_TARGET, "go", " is not in ", r"package NAME is not in (?:goroot|std)\b"),
+    _row(K.MISSING_TARGET, "rust", "target must be available"),
     _row(K.MISSING_TARGET, "ansible", "was not found", r"the module NAME was not found"),
     _row(K.MISSING_TARGET, "git", "no such remote", r"no such remote:? ?NAME"),
     _row(K.MISSING_TARGET, "git", "no configured push destination"),
@@ -324,6 +325,7 @@ _EXPRESSIONS = (
     _row(K.EXPRESSION_SYNTAX, "pattern", "unterminated quote", r"xargs: unterminated quote"),
     _row(K.EXPRESSION_SYNTAX, "pattern", "regex parse error"),
     _row(K.EXPRESSION_SYNTAX, "pattern", "invalid", r"grep: invalid (?:regular expression|range end|back reference|preceding|character class|content)"),
+    _row(K.EXPRESSION_SYNTAX, "pattern", "quantifier does not follow"),
     _row(K.EXPRESSION_SYNTAX, "pattern", "trailing backslash", r"(?:grep|sed|find): .{0,40}trailing backslash"),
     _row(K.EXPRESSION_SYNTAX, "find", "paths must precede expression"),
     _row(K.EXPRESSION_SYNTAX, "find", "missing argument to"),
@@ -415,6 +417,7 @@ _MODULES = (
     _row(K.MISSING_MODULE, "terraform", "module not installed"),
     _row(K.MISSING_LIBRARY, "system", "fatal error", r"fatal error: '?(?P<name>[\w./+-]{1,120}\.h(?:pp|h|xx)?)'?(?: file not found|: no such file)"),
     _row(K.MISSING_FILE, "", "fatal error", r"fatal error: (?:cannot open file )?'?(?P<name>[^\s:']{1,160})'?: no such file"),
+    _row(K.MISSING_FILE, "", "couldn't read", r"couldn't read NAME: no such file"),
     _row(K.MISSING_LIBRARY, "system", "cannot find -l", r"cannot find -l(?P<name>[\w.+-]+)"),
     _row(K.MISSING_LIBRARY, "system", "library not found for -l", r"library not found for -l(?P<name>[\w.+-]+)"),
     _row(K.MISSING_LIBRARY, "system", "loading shared libraries", r"shared libraries: NAME: cannot open"),
@@ -573,6 +576,7 @@ _MANIFESTS = tuple(
 )
 
 _FILES = (
+    _row(K.MISSING_FILE, "", "directory not found", r"(?P<name>\S{1,200}): directory not found"),
     _row(K.IS_A_DIRECTORY, "", "omitting directory", r"omitting directory ?(?:QUOTED)?"),
     _row(K.IS_A_DIRECTORY, "", "-r not specified"),
     _row(K.IS_A_DIRECTORY, "", "not a regular file", r"NAME: not a regular file"),

@@ -40,6 +40,9 @@ _DOMAINS = {
 """How the errors of tools that do not say their name begin."""
 
 
+_BUILTINS = frozenset(("cd", "export", "kill", "popd", "pushd", "source", "type", "unset"))
+
+
 def find_fault(
     run: CommandRun, line: CommandLine, output: FailedOutput, parts: Sequence[Invocation]
 ) -> int:
@@ -114,6 +117,8 @@ def blame(part: Invocation, output: FailedOutput) -> int:
     if not part.name or part.name in NEVER_AT_FAULT:
         return 0
     name = part.name.lower()
+    if name in _BUILTINS and f": {name}: " in output.lowered:  # bash: line 2: cd: x: No such file
+        return 3
     for label in {name, base_name(part.program).lower()}:
         if output.holds_line_of(label):
             return 3

@@ -89,6 +89,8 @@ def draft_rule(recovery: Recovery, path: str) -> Draft | None:
         return None
     if failure.kind is FailureKind.COMMAND_NOT_FOUND and _names_wrapper(failure, failed):
         return None  # without sudo or timeout: the trigger sets them aside
+    if recovery.kind is RecoveryKind.ENVIRONMENT and _assign_the_same(failed, fixed):
+        return None  # a mistyped value: the trigger sets variables aside, too
     shape = _shape(recovery, _typed(failure.line, failed), _typed(recovery.fix_line, fixed))
     steps = _steps(recovery)
     folders = _directories(recovery)
@@ -109,10 +111,22 @@ def draft_rule(recovery: Recovery, path: str) -> Draft | None:
     )
 
 
+def _assign_the_same(failed: SimpleCommand, fixed: SimpleCommand) -> bool:
+    """Whether a variable that is set for the mended command was set for the failed one, too."""
+    before, after = (
+        {word.text.partition("=")[0] for word in segment.assignments} for segment in (failed, fixed)
+    )
+    return not before.isdisjoint(after)
+
+
 def _is_shell_word(recovery: Recovery) -> bool:
     """Whether the remedy begins with an alias or a function of the shell."""
     is_first = recovery.fix_segment == 0 and recovery.fix_line.segments[0].wrappers == 0
     return is_first and recovery.fix.word_kind in (WordKind.ALIAS, WordKind.FUNCTION)
+
+
+_OF_PROJECTS = frozenset(("script", "task"))
+"""Whose subcommands each project makes for itself: what npm runs, and make's targets."""
 
 
 def _place(recovery: Recovery, trigger: Trigger, remedy: Remedy, shape: Shape, path: str) -> Draft:
@@ -122,6 +136,7 @@ def _place(recovery: Recovery, trigger: Trigger, remedy: Remedy, shape: Shape, p
     general = (
         recovery.kind is RecoveryKind.REPLACE
         and recovery.failure.kind in USER_KINDS
+        and recovery.failure.domain not in _OF_PROJECTS
         and where is Where.OUTSIDE
         and (_has_slots(shape.trigger) or not _names_files(shape.trigger))
     )

@@ -89,6 +89,8 @@ def is_path_typo(wrong: str, right: str) -> bool:
 def _is_name_typo(wrong: str, right: str) -> bool:
     """Whether a file's name is a slip; a whole word that differs in it is another file."""
     wrong_words, right_words = (_words(name) for name in (wrong, right))
+    if wrong_words == right_words:
+        return True  # only what stands between the words differs: a dot, a dash
     if len(wrong_words) == len(right_words):
         pairs = [(w, r) for w, r in zip(wrong_words, right_words, strict=True) if w != r]
         return len(pairs) == 1 and _is_slip(*pairs[0])

@@ -283,7 +283,15 @@ def _lead(remedy: Remedy, line: CommandLine, index: int, location: Location) -> 
         there = os.path.normpath(os.path.join(location.worktree, remedy.directory))
         if here != there:
             steps.append(f"cd {quote(_shortest(here, there))}")
-    return "".join(f"{step} && " for step in steps)
+    return chained(steps)
+
+
+def chained(steps: Sequence[str]) -> str:
+    """Return what is typed before a command to run these steps first.
+
+    What is left running in the background (``&``) is not waited for.
+    """
+    return "".join(f"{step} " if step.endswith("&") else f"{step} && " for step in steps)
 
 
 def _shortest(here: str, there: str) -> str:

@@ -16,6 +16,7 @@ SAME_PURPOSE: tuple[frozenset[str], ...] = tuple(
     for group in (
         "python python2 python3 py pypy3",
         "source .",
+        "go golang",
         "pip pip2 pip3 pipx uv",
         "node nodejs bun deno",
         "npm yarn pnpm bun",
@@ -351,6 +352,7 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
             "ln": "-s -sf -sfn -sn --symbolic -T",
             "rm": "-r -R -rf -fr -Rf -d --recursive",
         },
+        K.UNKNOWN_SUBCOMMAND: {"make": "-f --file", "ninja": "-f", "rake": "-f --rakefile"},
         K.NOT_EMPTY: {"rmdir": "--ignore-fail-on-non-empty"},
         K.MISSING_FILE: {
             "mkdir": "-p --parents",
@@ -459,6 +461,7 @@ OPTIONS_THAT_MEND: dict[FailureKind, dict[str, frozenset[str]]] = {
         K.OUT_OF_MEMORY: {"node": "--max-old-space-size", "java": "-Xmx"},
         K.IN_PROGRESS: {"git": "--abort --continue --skip --quit"},
         K.MISSING_TARGET: {
+            "cargo": "--bin --example -p --package --features --all-features",
             "psql": "-d --dbname --database -U --username -h -p",
             "createdb": "-U --username -h -O",
             "mysql": "-D --database -u --user -h",

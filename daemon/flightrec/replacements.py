@@ -81,6 +81,8 @@ def _other_name(missing: str, attempt: Attempt) -> bool:
         return both and is_typo(missing, later.program) and not same_purpose(missing, later.name)
     if is_typo(missing, later.program):
         return _alike(attempt) or _second_word_corrected(attempt)
+    if is_near(missing, later.program) and failed.words == later.words != ():
+        return True
     if same_purpose(missing, later.name) or same_purpose(missing, later.program):
         return _same_subject(attempt)
     return attempt.same_chain and bool(set(failed.operands) & {later.program, *later.words})
@@ -160,7 +162,19 @@ def _is_elsewhere(wrong: str, right: str, attempt: Attempt) -> bool:
     """Whether it is the same file in another folder, and more than looking around for it."""
     if attempt.failed.name in _EXPLORERS:
         return False
-    return right.endswith(f"/{wrong}") or wrong.endswith(f"/{right}")
+    if right.endswith(f"/{wrong}") or wrong.endswith(f"/{right}"):
+        return True
+    (stem, ending), (other_stem, other) = (path.rpartition(".")[::2] for path in (wrong, right))
+    if stem == other_stem != "" and ending.isalpha() and other.isalpha():
+        return True  # a.obj, a.o
+    return _leaves_out(wrong.split("/"), right.split("/"))
+
+
+def _leaves_out(wrong: list[str], right: list[str]) -> bool:
+    """Whether a path is another one less a folder in its middle: ``.venv/activate``."""
+    ends = len(wrong) > 1 and wrong[0] == right[0] and wrong[-1] == right[-1]
+    rest = iter(right)
+    return ends and len(right) > len(wrong) and all(part in rest for part in wrong)
 
 
 def program_path_corrected(attempt: Attempt) -> bool:
@@ -498,6 +512,19 @@ def user_changed(attempt: Attempt) -> bool:
     return host == same_host and was != became != ""
 
 
+def user_option_changed(attempt: Attempt) -> bool:
+    """Whether it is the same as another user of a server: ``-U postgres``."""
+    change = attempt.change
+    if not attempt.same_tool or len(change.removed) != 1 or len(change.added) != 1:
+        return False
+    before, after = attempt.failed.words, attempt.later.words
+    return any(
+        _value_of(option, before) == change.removed[0]
+        and _value_of(option, after) == change.added[0]
+        for option in ("-U", "-u", "-l", "--user", "--username")
+    )
+
+
 DEFAULT_RULES: tuple[Rule, ...] = (suggested, words_joined)
 
 RULES: dict[FailureKind, tuple[Rule, ...]] = {
@@ -520,6 +547,7 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
         suggested,
         option_corrected,
         other_service_manager,
+        option_added,
         words_joined,
     ),
     K.UNKNOWN_OPTION: (
@@ -565,14 +593,27 @@ RULES: dict[FailureKind, tuple[Rule, ...]] = {
     ),
     K.UNKNOWN_REVISION: (target_corrected, path_corrected, option_added, suggested, words_joined),
     K.MANAGED_ENVIRONMENT: (option_added, other_interpreter, suggested),
-    K.MISSING_MODULE: (other_interpreter, as_module, tool_corrected, option_added, suggested),
+    K.MISSING_MODULE: (
+        other_interpreter,
+        as_module,
+        tool_corrected,
+        named_slip_corrected,
+        option_added,
+        suggested,
+    ),
     K.NOT_EXECUTABLE: (through_interpreter, program_path_corrected, suggested),
     K.RUNNING_AS_ROOT: (without_privilege, suggested),
     K.LOCKFILE: (other_subcommand, option_added, suggested),
     K.NOT_RUNNING: (other_service_manager, option_added, suggested),
     K.PORT_IN_USE: (address_changed, option_added),
     K.DNS: (host_corrected,),
-    K.AUTHENTICATION: (option_added, user_changed, suggested, words_joined),
+    K.AUTHENTICATION: (
+        option_added,
+        user_changed,
+        user_option_changed,
+        suggested,
+        words_joined,
+    ),
     K.CONNECTION: (),  # another address is another question
     K.OUT_OF_MEMORY: (option_added,),
     K.ALREADY_EXISTS: (option_added, option_dropped, taken_as_it_is, suggested, words_joined),

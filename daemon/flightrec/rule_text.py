@@ -1,5 +1,6 @@
 """A rule in the words of a shell, for people and for memory files. Slots show as ``...``."""
 
+from flightrec.matching import chained
 from flightrec.quoting import quote
 from flightrec.rules import Pattern, Remedy, Rule, Slot, Trigger
 
@@ -37,8 +38,7 @@ def working_text(trigger: Trigger, remedy: Remedy) -> str:
     steps = [*remedy.before]
     if remedy.directory is not None and remedy.directory not in _ROOT:
         steps.append(f"cd {quote(remedy.directory)}")
-    steps.append(" ".join((*remedy.prefix, command)))
-    return " && ".join(steps)
+    return chained(steps) + " ".join((*remedy.prefix, command))
 
 
 def where_it_fails(rule: Rule) -> str:
