@@ -1,6 +1,7 @@
 """A whole session inside the proxy: each command's tail is told, and nobody sees a difference."""
 
 import contextlib
+import hashlib
 import os
 import re
 import resource
@@ -338,6 +339,18 @@ def test_background_output_of_an_earlier_job_stays_what_it_is(
     tail = tail_of(told("echo mine"))
     assert tail is not None
     assert tail.index(b"late\r\n") < tail.index(b"mine\r\n")
+
+
+@both
+def test_a_flood_of_keys_arrives_whole(kind: str, start: ShellMaker) -> None:
+    """More than all buffers on the way hold, to a program that begins to read late."""
+    shell = start(kind)
+    keys = "".join(f"key {number}\0\r\x03" for number in range(20_000))
+    read_all = f"head -c {len(keys)} | md5sum"
+    shell.send(f"stty raw -echo; echo rea''dy; sleep 0.3; {read_all}; stty sane -echo\r")
+    shell.until("ready")
+    shell.send(keys)
+    assert hashlib.md5(keys.encode(), usedforsecurity=False).hexdigest() in shell.until_prompt()
 
 
 # ---- hints --------------------------------------------------------------------------------------
