@@ -75,6 +75,15 @@ def test_what_either_added_is_there_once(
     assert len(added) == len(set(added)) == len(mine) + len(theirs)
 
 
+def test_a_line_that_was_half_written_is_the_whole_one_in_the_end() -> None:
+    merged = merge(b"one\ntw", b"one\ntw\nmine\n", b"one\ntwo\nthree\n")
+    assert merged == b"one\ntwo\nthree\nmine\n"
+
+
+def test_a_document_without_a_final_newline_stays_so() -> None:
+    assert merge(b"a\nb", b"mine\na\nb", b"a\nb\ntheirs") == b"mine\na\nb\ntheirs"
+
+
 def test_bytes_that_are_no_text_and_other_line_endings_are_kept() -> None:
     merged = merge(b"a\r\n\xff\r\n", b"a\r\n\xff\r\nmine\r\n", b"\xfe\r\na\r\n\xff\r\n")
     assert merged == b"\xfe\r\na\r\n\xff\r\nmine\r\n"

@@ -46,6 +46,10 @@ SETTLE_ROUNDS = 30
 TROUBLES_MAX = 4
 """Rounds in which a file may be nothing that can be written, since somebody else is at it."""
 
+STEADY_S = 0.005
+STEADY_ROUNDS = 20
+"""How long a version must stay the same for its last line to be a whole one."""
+
 WRITING_S = 0.05
 WRITING_ROUNDS = 20
 """How often to look whether a file that cannot be understood is still being written."""
@@ -241,9 +245,9 @@ class FileUpdate:
     def _look_at(self, position: int) -> bool:
         """Bring in what was written to one displaced version; return whether there was any."""
         before = self._displaced[position]
-        now = replace(before, data=read_all(before.descriptor))
-        if now.data == before.data:
+        if read_all(before.descriptor) == before.data:
             return False
+        now = replace(before, data=_read_steady(before.descriptor))
         if _is_cut(now.data, before.data) and position not in self._cut:
             self._cut.add(position)  # emptied to be written anew: the rest is to come
             return True
@@ -311,6 +315,8 @@ class FileUpdate:
             self._folder.create(wanted, like)
             return None
         displaced = self._folder.remove() if wanted is None else self._folder.exchange(wanted, like)
+        if displaced.data != expected:
+            displaced = replace(displaced, data=_read_steady(displaced.descriptor))
         self._displaced.append(displaced)
         return displaced
 
@@ -361,6 +367,17 @@ class FileUpdate:
         except FlightrecError:
             return self._bare(document or b"")
         return document
+
+
+def _read_steady(descriptor: int) -> bytes:
+    """Return the content once nobody is in the middle of writing it, or after a while."""
+    data = read_all(descriptor)
+    for _ in range(STEADY_ROUNDS):
+        time.sleep(STEADY_S)
+        before, data = data, read_all(descriptor)
+        if data == before:
+            break
+    return data
 
 
 def _is_cut(now: bytes, before: bytes | None) -> bool:

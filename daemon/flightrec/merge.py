@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 COMPARED_MAX = 4_000_000
 """Pairs of lines that are compared; beyond that a stretch counts as rewritten."""
 
+_ENDS = (b"\n", b"\r")
 _WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]")
 
 
@@ -22,9 +23,9 @@ def merge(ancestor: bytes, mine: bytes, theirs: bytes) -> bytes:
         return theirs
     if theirs == ancestor:
         return mine
-    lines = ancestor.splitlines(keepends=True)
-    ours = _find_changes(lines, mine.splitlines(keepends=True))
-    other = _find_changes(lines, theirs.splitlines(keepends=True))
+    lines, our_lines, other_lines = map(_whole_lines, (ancestor, mine, theirs))
+    ours = _find_changes(lines, our_lines)
+    other = _find_changes(lines, other_lines)
     known = Counter(line for added in other.added.values() for line in added)
     merged: list[bytes] = []
     for number in range(len(lines) + 1):
@@ -32,7 +33,9 @@ def merge(ancestor: bytes, mine: bytes, theirs: bytes) -> bytes:
         merged += _unknown(ours.added.get(number, []), known)
         if number < len(lines) and number not in ours.gone and number not in other.gone:
             merged.append(lines[number])
-    return _joined(merged)
+    document = b"".join(merged)
+    is_open = not mine.endswith(_ENDS) and not theirs.endswith(_ENDS)
+    return document.removesuffix(b"\n") if is_open else document
 
 
 @dataclass(slots=True)
@@ -86,10 +89,9 @@ def _unknown(added: list[bytes], known: Counter[bytes]) -> list[bytes]:
     return added if len(new) == len(words) else new
 
 
-def _joined(lines: Sequence[bytes]) -> bytes:
-    """Return the lines as a document; one that was a last one may lack its end."""
-    whole = [
-        line if line.endswith((b"\n", b"\r")) or number == len(lines) - 1 else line + b"\n"
-        for number, line in enumerate(lines)
-    ]
-    return b"".join(whole)
+def _whole_lines(document: bytes) -> list[bytes]:
+    """Return the lines; a last one without its end is the same line as one with it."""
+    lines = document.splitlines(keepends=True)
+    if lines and not lines[-1].endswith(_ENDS):
+        lines[-1] += b"\n"
+    return lines
