@@ -19,6 +19,7 @@ from flightrec.agent_events import DIALECTS
 from flightrec.agent_marks import session_id
 from flightrec.hook_replies import MANNERS
 from flightrec.missed import read_helper_counters
+from flightrec.paths import find_paths
 from flightrec.wire import CommandStarting, Source, TailSource
 from helper_builds import helper, sanitized_helper
 from hook_samples import SAMPLES, fire
@@ -434,6 +435,27 @@ def test_without_a_daemon_a_hook_is_silent(home: Path) -> None:
     assert done.stdout == b""
     for environment in ({}, {"HOME": "relative"}, {"HOME": str(home), "FLIGHTREC_OFF": "1"}):
         assert fire("claude", b"{}", environment).stdout == b""
+
+
+def test_a_hook_that_finds_no_daemon_starts_one_for_the_next_event(home: Path) -> None:
+    starter, started = home / "flightrec", home / "started"
+    starter.write_text(f'#!/bin/sh\necho "$@" >"{started}.new" && mv "{started}.new" "{started}"\n')
+    starter.chmod(0o700)
+    find_paths().run.mkdir(parents=True, mode=0o700)
+    payload = json.dumps(SAMPLES["claude"].before("make", "use-1")).encode()
+    for _ in range(2):
+        done = subprocess.run(
+            [helper(), "hook", "claude", starter],
+            input=payload,
+            env={"HOME": str(home), "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    wait_until(started.exists)
+    assert started.read_text() == "daemon start\n"
+    assert read_helper_counters(find_paths().counters)["autostarts"] == 1
 
 
 def test_in_a_sandbox_that_forbids_sockets_a_hook_is_silent(

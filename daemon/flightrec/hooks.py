@@ -157,9 +157,9 @@ class Hooks:
 
     def _after(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
         end = event.end or End()
-        use = self._uses.conclude(
-            self._starting(event, fired), end, time.monotonic(), loose=_is_loose(fired)
-        )
+        starting = self._starting(event, fired)
+        self._memory.note(starting, fired.path)
+        use = self._uses.conclude(starting, end, time.monotonic(), loose=_is_loose(fired))
         if not end.ran and not use.joined:
             self._give_up(use)
             answer(NOTHING)
