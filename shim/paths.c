@@ -1,7 +1,6 @@
 #include "paths.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,18 +24,30 @@ static int find_host(char hash[9])
     return 0;
 }
 
-static int format(char path[PATHS_MAX], const char *pattern, ...)
+/* No printf: this is a part of what every command of an agent takes. */
+static int join(char path[PATHS_MAX], const char *one, const char *two, const char *three)
 {
-    va_list arguments;
-    int length;
+    const char *pieces[] = {one, two, three};
+    size_t used = 0;
 
-    va_start(arguments, pattern);
-    length = vsnprintf(path, PATHS_MAX, pattern, arguments);
-    va_end(arguments);
-    if (length >= 0 && length < PATHS_MAX)
-        return 0;
-    errno = ENAMETOOLONG;
-    return -1;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        size_t size = strlen(pieces[i]);
+        if (size >= PATHS_MAX - used) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        memcpy(path + used, pieces[i], size + 1);
+        used += size;
+    }
+    return 0;
+}
+
+static int join_run(struct paths *paths, const char *end, char path[PATHS_MAX])
+{
+    char host[sizeof paths->host + 1] = "/";
+
+    memcpy(host + 1, paths->host, sizeof paths->host);
+    return join(path, paths->run, host, end);
 }
 
 int paths_find(struct paths *paths)
@@ -47,16 +58,16 @@ int paths_find(struct paths *paths)
         errno = EINVAL;
         return -1;
     }
-    if (find_host(paths->host) < 0 || format(paths->state, "%s%s", home, STATE_FOLDER) < 0 ||
-        format(paths->run, "%s/run", paths->state) < 0 ||
-        format(paths->socket, "%s/%s.sock", paths->run, paths->host) < 0 ||
-        format(paths->counters, "%s/%s.counters", paths->run, paths->host) < 0 ||
-        format(paths->autostart, "%s/%s.autostart", paths->run, paths->host) < 0 ||
-        format(paths->hint_words, "%s/%s.words", paths->run, paths->host) < 0 ||
-        format(paths->events_fifo, "%s/%s.events", paths->run, paths->host) < 0 ||
-        format(paths->hint_file, "%s/%s.hints", paths->run, paths->host) < 0 ||
-        format(paths->breaker, "%s/%s.breaker", paths->run, paths->host) < 0 ||
-        format(paths->hook_breaker, "%s/%s.hook-breaker", paths->run, paths->host) < 0)
+    if (find_host(paths->host) < 0 || join(paths->state, home, STATE_FOLDER, "") < 0 ||
+        join(paths->run, paths->state, "/run", "") < 0 ||
+        join_run(paths, ".sock", paths->socket) < 0 ||
+        join_run(paths, ".counters", paths->counters) < 0 ||
+        join_run(paths, ".autostart", paths->autostart) < 0 ||
+        join_run(paths, ".words", paths->hint_words) < 0 ||
+        join_run(paths, ".events", paths->events_fifo) < 0 ||
+        join_run(paths, ".hints", paths->hint_file) < 0 ||
+        join_run(paths, ".breaker", paths->breaker) < 0 ||
+        join_run(paths, ".hook-breaker", paths->hook_breaker) < 0)
         return -1;
     if (strlen(paths->socket) > SUN_PATH_BYTES) {
         errno = ENAMETOOLONG;
