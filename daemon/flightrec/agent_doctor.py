@@ -101,17 +101,11 @@ def check_hooks(patient: AgentPatient) -> Found:
         return
     states = {target: state_of(target, patient.person) for target in patient.targets()}
     advice = f"run: flightrec hook install {patient.agent}"
-    for target, state in states.items():
-        if state == "old":
-            yield State.TROUBLE, f"{target.location.path} is of another release", advice
-    if all(state == "missing" for state in states.values()):
+    if set(states.values()) == {"missing"}:
         yield State.NOTE, f"not in {patient.title}'s settings", advice
         return
     for target, state in states.items():
-        if state == "missing":
-            yield State.TROUBLE, f"nothing is left in {target.location.path}", advice
-        if state == "installed":
-            yield State.OK, f"in {target.location.path}", ""
+        yield _look_at(target, state, advice)
         if _is_off(target):
             yield State.TROUBLE, f"disableAllHooks is set in {target.location.path}", "take it out"
     if not is_current(patient.person.paths.home):
@@ -119,6 +113,16 @@ def check_hooks(patient: AgentPatient) -> Found:
     yield from _check_line(patient)
     if patient.agent == "codex":
         yield from _check_trust(patient)
+
+
+def _look_at(target: Target, state: str, advice: str) -> tuple[State, str, str]:
+    """Return what is to be said of one file."""
+    path = target.location.path
+    if state == "old":
+        return State.TROUBLE, f"{path} is of another release", advice
+    if state == "missing":
+        return State.TROUBLE, f"nothing is left in {path}", advice
+    return State.OK, f"in {path}", ""
 
 
 def _is_off(target: Target) -> bool:
