@@ -284,6 +284,8 @@ def test_a_project_gets_the_file_that_is_the_persons_own_there(
     project.mkdir()
     subprocess.run(["git", "init", "-q", project], check=True)
     monkeypatch.chdir(project)
+    exclude = project / ".git/info/exclude"
+    excluded = exclude.read_bytes()
     words = ("--scope", "project", "--yes")
     done = flightrec("hook", "install", "claude", "cursor", *words, home=agents)
 
@@ -292,6 +294,10 @@ def test_a_project_gets_the_file_that_is_the_persons_own_there(
     assert "settings.local.json is shared" not in done.stdout
     assert (project / ".claude/settings.local.json").is_file()
     assert not (agents / ".claude").exists()
+    status = subprocess.run(
+        ["git", "status", "--porcelain", "-uall"], capture_output=True, check=True
+    )
+    assert status.stdout == b"?? .cursor/hooks.json\n"
     refused = flightrec("hook", "install", "copilot", *words, home=agents)
     assert "copilot has no hooks for one project" in refused.stderr
 
@@ -299,6 +305,22 @@ def test_a_project_gets_the_file_that_is_the_persons_own_there(
     done = flightrec("hook", "uninstall", "all", "--yes", home=agents)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in project.iterdir()} == {".git"}
+    assert exclude.read_bytes() == excluded
+
+
+def test_a_personal_file_that_git_tracks_is_called_shared(
+    agents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = agents / "project/.claude/settings.local.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("{}")
+    monkeypatch.chdir(agents / "project")
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], check=True)
+    done = flightrec("hook", "install", "claude", "--scope", "project", "--yes", home=agents)
+    assert f"{settings} is shared" in done.stdout
+    flightrec("hook", "uninstall", "claude", "--yes", home=agents)
+    assert settings.read_text() == "{}"
 
 
 def test_all_means_the_agents_that_are_used_here(agents: Path) -> None:

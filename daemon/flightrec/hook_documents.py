@@ -32,6 +32,7 @@ class Addition(msgspec.Struct):
 
     ``created``: no file was there; ``folders`` were made for it, the outermost first. ``defaults``
     are settings that nobody had set, ``trusted`` names of hooks that Codex was made to trust.
+    ``excluded``: git was told not to see the file.
     """
 
     digest: str
@@ -40,6 +41,7 @@ class Addition(msgspec.Struct):
     folders: list[str] = []
     defaults: list[str] = []
     trusted: list[str] = []
+    excluded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from flightrec.agent_folders import agent_folder
 from flightrec.errors import FlightrecError
+from flightrec.git_exclude import exclude_file, excluding, is_tracked
 from flightrec.hook_clients import CLIENTS, HookClient, HookFile, Syntax, find_client
 from flightrec.hook_documents import (
     Addition,
@@ -22,9 +23,16 @@ from flightrec.hook_documents import (
     without_parts,
 )
 from flightrec.hook_parts import Setup
-from flightrec.installation import Noted, data_folder, read_manifest, write_manifest
-from flightrec.memory_file import Location, preview, read_file, update_file
+from flightrec.installation import (
+    Noted,
+    data_folder,
+    read_manifest,
+    without_line,
+    write_manifest,
+)
+from flightrec.memory_file import Edit, Location, preview, read_file, update_file
 from flightrec.paths import Paths, find_resource
+from flightrec.places import find_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +45,16 @@ class Target:
     is_project: bool = False
 
     @property
+    def name(self) -> str:
+        """The path below the home or the checkout."""
+        return str(self.location.path.relative_to(self.location.boundary))
+
+    @property
     def is_shared(self) -> bool:
         """Whether others get the file, too, with the project."""
-        return self.is_project and self.file.shared
+        return self.is_project and (
+            self.file.shared or is_tracked(self.location.boundary, self.name)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +232,20 @@ def install(target: Target, person: Person) -> bool:
             _forget(target, person)
         raise
     edit.addition.folders = before.folders if before is not None else folders
-    edit.addition.trusted = before.trusted if before is not None else []
+    if before is not None:
+        edit.addition.trusted, edit.addition.excluded = before.trusted, before.excluded
     if before is not None and not written:
         edit.addition = before
+    if target.is_project and not target.is_shared:
+        edit.addition.excluded |= _update_exclude(target, excluding(target.name), person)
     _note(target, person, edit.addition)
     return written
+
+
+def _update_exclude(target: Target, edit: Edit, person: Person) -> bool:
+    """Change what git does not see in this checkout; return whether that was necessary."""
+    location = exclude_file(find_place(str(target.location.boundary)))
+    return location is not None and update_file(location, edit, person.paths, settle_s=0)
 
 
 def _missing_folders(location: Location) -> list[str]:
@@ -245,6 +269,8 @@ def uninstall(target: Target, person: Person) -> bool:
     for folder in reversed(addition.folders if addition is not None else []):
         with contextlib.suppress(OSError):
             Path(folder).rmdir()
+    if addition is not None and addition.excluded:
+        _update_exclude(target, without_line(f"/{target.name}", created=False), person)
     _forget(target, person)
     return written
 
