@@ -96,6 +96,7 @@ static void read_arguments(struct shell *shell)
 static const char *const SILENT_PREFIXES[] = {
     "SNAPSHOT_FILE=",
     "if [ -z \"${BASH_ENV-}\" ] && [ -n \"${HOME-}\" ]",
+    "if [[ -n \"${ZDOTDIR-}\" ]]; then\n  rc=\"$ZDOTDIR/.zshrc\"",
     "set -e; . \"",
     "printf '%s' mistralai-vibe-login-env-",
     "printf %s '__copilot_login_env_snapshot_",

@@ -7,7 +7,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 RecordProperty = Callable[[str, object], None]
@@ -58,14 +60,25 @@ def wait_for() -> Callable[..., object]:
     return wait
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run of the agents' tests be kept as README's table."""
+    parser.addoption("--keep-agents", action="store_true", help="write README's table of agents")
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Say which agents were driven, with which version, and which were not and why."""
-    found: dict[str, list[str]] = {"driven": [], "not driven": []}
+    found: dict[str, list[Any]] = {"driven": [], "not driven": [], "row": []}
     for report in itertools.chain(*terminalreporter.stats.values()):
         if getattr(report, "when", "") == "call":
-            for name, text in report.user_properties:
-                found.get(name, []).append(text)
+            for name, value in report.user_properties:
+                found.get(name, []).append(value)
     if found["driven"]:
-        terminalreporter.write_line("agents driven: " + ", ".join(sorted(found["driven"])))
-    for text in sorted(found["not driven"]):
+        terminalreporter.write_line("agents driven: " + ", ".join(sorted(set(found["driven"]))))
+    for text in sorted(set(found["not driven"])):
         terminalreporter.write_line(f"NOT DRIVEN: {text}")
+    if config.getoption("--keep-agents"):
+        from agents import support_table  # noqa: PLC0415 - the agents' tests alone need it
+
+        support_table.keep(msgspec.convert(found["row"], list[support_table.Row]))

@@ -9,11 +9,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from agents.clients import CLIENTS, MORE_CLIENTS, Client, Shell
+from agents.clients import CLIENTS, MORE_CLIENTS, Client, Shell, sandboxed_codex
 from agents.installs import NotInstalledError, UnreachableError
 from agents.story import COMPOUNDS, tell
+from agents.support_table import kept_rows, render, row_of, table_in_readme
 from conftest import RecordProperty
 from helper_builds import helper
 
@@ -72,3 +74,47 @@ def test_an_agent_is_recorded_learned_from_warned_and_remembers(
     if client.shell is not Shell.UNSEEN:  # it reads no memory file, and results from one pipe
         assert seen.hints == 1
         assert seen.remembers
+    record_property("row", msgspec.to_builtins(row_of(client, seen)))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["claude", "codex", "opencode", "continue"])
+def test_an_agent_whose_shell_is_zsh_is_recorded_and_warned(
+    name: str, home: Path, record_property: RecordProperty
+) -> None:
+    helper()
+    client = next(client for client in (*CLIENTS, *MORE_CLIENTS) if client.name == name)
+
+    seen = tell(client, install(client, record_property), home, "/bin/zsh")
+
+    assert any(": command not found: nosuchprogram" in text for text in seen.plain)
+    assert (seen.missed, seen.doubles, seen.changed) == ([], [], [])
+    assert seen.hints == 1
+
+
+@pytest.mark.parametrize(
+    "kind", ["workspace-write", pytest.param("read-only", marks=pytest.mark.full)]
+)
+def test_a_sandbox_around_the_commands_hides_none_and_lets_the_hint_through(
+    kind: str, home: Path, record_property: RecordProperty
+) -> None:
+    helper()
+    codex = sandboxed_codex(kind)
+
+    seen = tell(codex, install(codex, record_property), home)
+
+    if "not a git command" not in seen.plain[0]:  # it takes namespaces, which containers may lack
+        record_property("not driven", f"Codex's sandbox ({seen.plain[0].splitlines()[-1]})")
+        pytest.skip(seen.plain[0])
+    assert (seen.missed, seen.doubles, seen.changed) == ([], [], [])
+    assert seen.hints == 1
+    assert seen.remembers
+
+
+def test_the_readme_has_the_table_of_the_last_agents_that_were_driven() -> None:
+    rows = kept_rows()
+
+    assert table_in_readme() == render(rows)
+    assert [(row.agent, row.version) for row in rows] == [
+        (client.name, client.package.version) for client in (*CLIENTS, *MORE_CLIENTS)
+    ]

@@ -14,6 +14,7 @@ from flightrec import shell_words
 SILENT_PREFIXES = (
     "SNAPSHOT_FILE=",  # Claude Code: snapshot of the login shell
     'if [ -z "${BASH_ENV-}" ] && [ -n "${HOME-}" ]',  # Codex: snapshot of the login shell
+    'if [[ -n "${ZDOTDIR-}" ]]; then\n  rc="$ZDOTDIR/.zshrc"',  # Codex: the same, of zsh
     'set -e; . "',  # Codex: tries the snapshot
     "printf '%s' mistralai-vibe-login-env-",  # Vibe: environment of the login shell
     "printf %s '__copilot_login_env_snapshot_",  # Copilot CLI: the same

@@ -10,12 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.clients import Client
-from agents.loopback import Loopback, loopback
+from agents.loopback import Loopback, loopback, put_in_the_place_of
 from agents.mock_model import MockModel, Script, mock_model
 from agents.node import NODE_FOLDER
 from daemon_process import USER, DaemonProcess, as_user, daemon_of_user, python_of_everybody
 
 LIMIT_S = 180
+
+USERS = ".users"
+"""A file in the home that stands in for the system's list of users, where root can see to that."""
 
 MARK = "AGENT_OF_TEST"
 """The variable by which all processes of a client are found."""
@@ -31,6 +34,8 @@ class Place:
     project: Path
     network: Loopback
     command: Path
+    shell: str = "/bin/bash"
+    """The person's own, by $SHELL and by the system's list of users."""
 
     def run(
         self, script: Script, *, recorded: bool
@@ -83,7 +88,7 @@ class Place:
             "PATH": f"{NODE_FOLDER}:/usr/local/bin:/usr/bin:/bin",
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
-            "SHELL": "/bin/bash",
+            "SHELL": self.shell,
             "DO_NOT_TRACK": "1",
             MARK: str(self.home),
             "FLIGHTREC_PATIENCE_MS": "2000",  # a busy machine is no dead daemon
@@ -95,24 +100,26 @@ class Place:
         path = self.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-        self.give()
-
-    def give(self) -> None:
-        """Let the person own all of the home."""
-        if is_root():
-            for path in (self.home, *self.home.rglob("*")):
-                os.chown(path, USER, USER, follow_symlinks=False)
+        give(path, *(folder for folder in path.parents if folder.is_relative_to(self.home)))
 
     def enter(self) -> None:
         """In a child process: become the person, in the network."""
         self.network.enter()
         if is_root():
+            put_in_the_place_of("/etc/passwd", self.home / USERS)
             as_user(USER)()
         os.umask(0o022)
 
 
 def is_root() -> bool:
     return os.geteuid() == 0
+
+
+def give(*paths: Path) -> None:
+    """Let the person own these files and folders."""
+    if is_root():
+        for path in paths:
+            os.chown(path, USER, USER, follow_symlinks=False)
 
 
 def _command(home: Path) -> Path:
@@ -131,14 +138,17 @@ def _command(home: Path) -> Path:
 
 
 @contextlib.contextmanager
-def place_for(client: Client, program: Path, home: Path) -> Iterator[Place]:
+def place_for(
+    client: Client, program: Path, home: Path, shell: str = "/bin/bash"
+) -> Iterator[Place]:
     """A home with a project in it."""
     project = home / "project"
     (project / "sub").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", project], check=True)
     with loopback() as network:
-        place = Place(client, program, home, project, network, _command(home))
-        place.give()
+        place = Place(client, program, home, project, network, _command(home), shell)
+        place.write(USERS, f"dev:x:{USER}:{USER}::{home}:{shell}\n")
+        give(home, *home.rglob("*"))
         yield place
 
 

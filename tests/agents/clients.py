@@ -3,6 +3,7 @@
 A client is started in an environment of its own, with files in a throw-away home.
 """
 
+import dataclasses
 import enum
 import json
 import re
@@ -69,7 +70,9 @@ def _claude(url: str) -> Setup:
     )
 
 
-def _codex(url: str) -> Setup:
+def _codex(
+    url: str, sandbox: tuple[str, ...] = ("--dangerously-bypass-approvals-and-sandbox",)
+) -> Setup:
     config = f"""
 model = "gpt-5.2-codex"
 model_provider = "mock"
@@ -83,7 +86,7 @@ wire_api = "responses"
 enabled = false
 """
     return Setup(
-        ("exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT),
+        ("exec", "--skip-git-repo-check", *sandbox, PROMPT),
         {"OPENAI_API_KEY": KEY},
         {".codex/config.toml": config},
     )
@@ -328,3 +331,9 @@ MORE_CLIENTS: tuple[Client, ...] = (
     ),
 )
 """Driven by long rounds."""
+
+
+def sandboxed_codex(kind: str) -> Client:
+    """Return Codex with a sandbox around its commands: ``read-only`` or ``workspace-write``."""
+    (codex,) = (client for client in CLIENTS if client.name == "codex")
+    return dataclasses.replace(codex, setup=lambda url: _codex(url, ("--sandbox", kind)))

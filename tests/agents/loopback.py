@@ -1,5 +1,7 @@
 """A network that ends at the loopback interface, for programs that are to reach nobody else.
 
+Also a file that such a program sees in the place of one of the system's.
+
 A listening socket belongs to the network that it was made in. So a thread enters a new network,
 opens the socket there and names the network by a descriptor; an agent's process enters that
 before it starts. Making networks takes root; everybody else gets proxies that are not there.
@@ -14,8 +16,11 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+CLONE_NEWNS = 0x00020000
 CLONE_NEWNET = 0x40000000
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 SIOCSIFFLAGS = 0x8914
 IFF_UP = 1
 
@@ -54,6 +59,13 @@ def loopback() -> Iterator[Loopback]:
         found[0].listener.close()
         if found[0].network is not None:
             os.close(found[0].network)
+
+
+def put_in_the_place_of(path: str, file: Path) -> None:
+    """Let this process and its children see ``file`` at ``path``, where that is possible."""
+    if _libc.unshare(CLONE_NEWNS) == 0:
+        _libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+        _libc.mount(bytes(file), path.encode(), None, MS_BIND, None)
 
 
 def _in_a_thread(work: Callable[[], None]) -> None:

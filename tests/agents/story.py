@@ -93,9 +93,9 @@ class Seen:
         return REMEMBERED.search(self.prompt) is not None
 
 
-def tell(client: Client, program: Path, home: Path) -> Seen:
+def tell(client: Client, program: Path, home: Path, shell: str = "/bin/bash") -> Seen:
     """Tell the story in an empty home."""
-    with place_for(client, program, home) as place:
+    with place_for(client, program, home, shell) as place:
         place.write(".config/flightrec/config.toml", SETTINGS)
         plain, done = place.run(FIRST, recorded=False)
         assert done.returncode == 0, done.stderr
