@@ -218,6 +218,22 @@ def test_dry_run_shows_the_difference_and_changes_nothing(agents: Path) -> None:
     assert not data_folder(agents).exists()
 
 
+def test_where_one_file_is_broken_none_is_changed(agents: Path) -> None:
+    (agents / ".claude").mkdir()
+    broken = agents / ".claude/settings.json"
+    broken.write_text('{\n  "a": 1 // mine\n}\n')
+    before = files_below(agents)
+    done = flightrec("hook", "install", "gemini", "claude", "--yes", home=agents)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"flightrec: {broken}: line 2 is no JSON: ")
+    assert done.stderr.count("\n") == 1
+    assert files_below(agents) == before
+    status = flightrec("hook", "status", "--json", "claude", home=agents)
+    assert status.returncode == 1
+    assert json.loads(status.stdout)["items"][0]["state"] == "broken"
+
+
 def test_without_a_terminal_and_without_yes_nothing_is_changed(agents: Path) -> None:
     done = flightrec("hook", "install", "gemini", home=agents)
 
