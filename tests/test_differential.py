@@ -124,7 +124,7 @@ def test_jobs(twins: Twins) -> None:
     twins.type("fg; echo", until=r"sleep 60[^\n]*\Z")
     twins.press("C-c")
     twins.expect(PROMPT)
-    twins.type("sleep 0.5 & wait; echo waited")
+    twins.type("sleep 0.1 & sleep 0.6; wait; echo waited")
     twins.type("(until [ -e go ]; do sleep 0.01; done; echo la''te >&2) &")
     write(twins, "go", "")
     twins.expect(r"READY> late\Z" if twins.kind == "bash" else r"late\n(.*\n)*.*\bdone\b")
@@ -145,7 +145,7 @@ def test_interrupts(twins: Twins) -> None:
     twins.expect(PROMPT)
     twins.type("echo $?")
     twins.type("trap 'echo trapped' USR1; kill -USR1 $$")
-    twins.type("yes >/dev/null & sleep 0.1; kill %1; wait %1; echo $?")
+    twins.type("yes >/dev/null & sleep 0.1; kill $!; sleep 0.5; wait $!; echo $?")
     twins.same(PIDS, r" *\(core dumped\)")
 
 
