@@ -29,7 +29,7 @@ WRITERS = {
     "appends": 'printf "%s\\n" "$line" >>"$file"',
     "renames": 'sed -i "1i $line" "$file"',
     "writes-in-place": 'sed "1i $line" "$file" >"$spare"; cat "$spare" >"$file"',
-    "writes-twice": 'cp "$file" "$spare"; { printf "%s\\n" "$line"; cat "$spare"; } >"$file"',
+    "writes-twice": 'cat "$file" >"$spare"; { printf "%s\\n" "$line"; cat "$spare"; } >"$file"',
     "moves-away": 'mv "$file" "$file~"; { cat "$file~"; echo "$line"; } >"$file"; rm "$file~"',
 }
 """How programs save: >>, most editors, nano, a careless script, vim with a backup."""
@@ -77,7 +77,9 @@ def start_writers(file: Path, turn: Path, rounds: int) -> Iterator[subprocess.Po
     for kind, save in WRITERS.items():
         words = (str(file), str(turn), kind, str(rounds))
         script = SCRIPT.replace("{save}", save)
-        yield subprocess.Popen(["bash", "-euc", script, "writer", *words], env=environment)
+        yield subprocess.Popen(
+            ["bash", "-euc", script, kind, *words], env=environment, stderr=subprocess.PIPE
+        )
 
 
 def let_all_write(crowd: Crowd, file: Path, home: Path) -> None:
@@ -90,7 +92,8 @@ def let_all_write(crowd: Crowd, file: Path, home: Path) -> None:
         process.start()
     writers = list(start_writers(file, home / "turn", crowd.rounds))
     for writer in writers:
-        assert writer.wait(LIMIT_S) == 0
+        _, errors = writer.communicate(timeout=LIMIT_S)
+        assert (writer.returncode, errors) == (0, b"")
     until.set()
     for process in exporters:
         process.join(LIMIT_S)
