@@ -312,6 +312,8 @@ NOTHING: dict[str, list[tuple[Any, ...]]] = {
     "the harness ended it": [("pip install torch", 124), ("pip install numpy",)],
     "what was set up before the failure, too": [("source e.sh && gti log", 127, NOT_FOUND.format("gti")), ("source e.sh && gti log",)],
     "a script that was edited": [("./s.sh", 127, "./s.sh: line 2: ech: command not found"), ("./s.sh",)],
+    "another of a program's choices": [("python t.py a", 1, "unknown type: a"), ("python t.py b",)],
+    "another file of one letter": [("git add b.txt", 128, "fatal: pathspec 'b.txt' did not match any files"), ("git add a.txt",)],
     "another version": [("git show v1.1", 128, "fatal: ambiguous argument 'v1.1': unknown revision"), ("git show v1.0",)],
     "another place to do it in": [("terraform -chdir=a init", 1, "Error: Failed to query available provider packages"), ("terraform -chdir=b init",)],
     "the configuration was edited": [("terraform -chdir=a validate", 1, "Error: Missing required argument\n\n  on main.tf line 1, in output:"), ("terraform -chdir=b validate",)],

@@ -52,6 +52,16 @@ def compare_words(before: Sequence[str], after: Sequence[str]) -> Change:
     return Change(removed, added, kept, moved, joined)
 
 
+def value_of(option: str, words: Sequence[str]) -> str:
+    """Return the word behind an option, or what follows its ``=``; empty where there is none."""
+    for index, word in enumerate(words):
+        if word == option:
+            return "".join(words[index + 1 : index + 2])
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+    return ""
+
+
 def _pieces(words: Sequence[str]) -> tuple[str, ...]:
     pieces: list[str] = []
     for word in words:

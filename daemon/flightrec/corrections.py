@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from rapidfuzz.fuzz import ratio
 
 from flightrec.attempt import Attempt, meant_words
+from flightrec.change import value_of
 from flightrec.failure_kinds import K
 from flightrec.invocation import INFORMATION_WORDS
-from flightrec.likeness import is_like, is_near, is_typo
+from flightrec.likeness import is_like, is_near, is_one_key_off, is_typo
 from flightrec.remedy_tables import SCRIPT_RUNNERS, SYNONYMS
 
 ALIKE = 60
@@ -43,7 +44,7 @@ def _is_meant(wrong: str, right: str, rest: Sequence[str], attempt: Attempt) -> 
     asks = right in INFORMATION_WORDS and not is_typo(wrong, right)
     if asks or not _same_place(wrong, right, attempt):
         return False
-    if is_typo(wrong, right) or (not rest and _is_one_key_off(wrong, right)):
+    if is_typo(wrong, right) or (not rest and is_one_key_off(wrong, right)):
         return True
     meant = meant_words(attempt.output)
     if not rest and right not in meant and wrong in re.split(r"[-:/_.]", right):
@@ -54,10 +55,6 @@ def _is_meant(wrong: str, right: str, rest: Sequence[str], attempt: Attempt) -> 
     if is_like(wrong, right) or _is_synonym(wrong, right, attempt):
         return True
     return not rest and not right.startswith("-") and is_near(wrong, right)
-
-
-def _is_one_key_off(wrong: str, right: str) -> bool:
-    return wrong.isalpha() and right.isalpha() and is_near(wrong, right)
 
 
 def _same_place(wrong: str, right: str, attempt: Attempt) -> bool:
@@ -210,7 +207,10 @@ def _one_rewritten(attempt: Attempt) -> bool:
 def _is_rewritten(word: str, attempt: Attempt) -> bool:
     change = attempt.change
     if word in attempt.failure.named and len(change.removed) == len(change.added) == 1:
-        return True
+        # One of a tool's choices: as an argument it may be the very question.
+        words = attempt.failed.words
+        is_value = any(value_of(w, words) == word for w in words if w.startswith("-"))
+        return is_value or attempt.failure.domain != "choice"
     if attempt.failure.kind is not K.EXPRESSION_SYNTAX and not word.startswith("-"):
         return False  # another file is another question
     return any(ratio(word, other) > ALIKE for other in change.added)

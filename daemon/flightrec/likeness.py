@@ -56,6 +56,11 @@ def is_near(wrong: str, right: str) -> bool:
     return longest > 2 and OSA.distance(wrong.lower(), right.lower()) <= allowed
 
 
+def is_one_key_off(wrong: str, right: str) -> bool:
+    """Whether they are near, and plain words, so that nothing in them counts things."""
+    return wrong.isalpha() and right.isalpha() and is_near(wrong, right)
+
+
 def is_like(wrong: str, right: str) -> bool:
     """Whether ``right`` is a misspelling or a longer or shorter form of ``wrong``."""
     if is_typo(wrong, right):

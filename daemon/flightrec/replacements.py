@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 
 from flightrec.attempt import Attempt, meant_words
-from flightrec.change import compare_words
+from flightrec.change import compare_words, value_of
 from flightrec.corrections import (
     called_differently,
     option_corrected,
@@ -19,7 +19,7 @@ from flightrec.corrections import (
 )
 from flightrec.failure_kinds import FailureKind, K
 from flightrec.invocation import PYTHON, base_name, word_set
-from flightrec.likeness import is_like, is_near, is_path_typo, is_typo
+from flightrec.likeness import is_like, is_near, is_one_key_off, is_path_typo, is_typo
 from flightrec.proposals import letters_added, suggested
 from flightrec.remedy_tables import (
     CHANGING_VERBS,
@@ -204,7 +204,7 @@ def target_corrected(attempt: Attempt) -> bool:
             or {w, right} <= _BRANCHES
             or right == _USUAL_REMOTE
             or right in meant
-            or (alone and len(w) > 3 and w in named and is_near(w, right))
+            or (alone and len(w) > 3 and w in named and is_one_key_off(w, right))
         )
         and _without_digits(w) != _without_digits(right)
         for w in wrong
@@ -249,20 +249,10 @@ def value_corrected(attempt: Attempt) -> bool:
         return False
     options = [word for word in attempt.failure.named or failed.words if word.startswith("-")]
     return any(
-        _value_of(option, failed.words) == change.removed[0]
-        and _value_of(option, later.words) == change.added[0]
+        value_of(option, failed.words) == change.removed[0]
+        and value_of(option, later.words) == change.added[0]
         for option in options
     )
-
-
-def _value_of(option: str, words: tuple[str, ...]) -> str:
-    """Return the word behind an option, or what follows its ``=``; empty where there is none."""
-    for index, word in enumerate(words):
-        if word == option:
-            return "".join(words[index + 1 : index + 2])
-        if word.startswith(f"{option}="):
-            return word.partition("=")[2]
-    return ""
 
 
 def _holds_name(word: str, name: str) -> bool:
@@ -395,7 +385,7 @@ def _is_place(word: str, words: tuple[str, ...]) -> bool:
     """Whether a word tells where, as ``sub`` in ``-C sub``."""
     if word.startswith("-chdir="):
         return True
-    return any(_value_of(option, words) == word for option in DIRECTORY_OPTIONS)
+    return any(value_of(option, words) == word for option in DIRECTORY_OPTIONS)
 
 
 def other_shell(attempt: Attempt) -> bool:
@@ -519,8 +509,7 @@ def user_option_changed(attempt: Attempt) -> bool:
         return False
     before, after = attempt.failed.words, attempt.later.words
     return any(
-        _value_of(option, before) == change.removed[0]
-        and _value_of(option, after) == change.added[0]
+        value_of(option, before) == change.removed[0] and value_of(option, after) == change.added[0]
         for option in ("-U", "-u", "-l", "--user", "--username")
     )
 
