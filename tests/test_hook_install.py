@@ -14,7 +14,7 @@ import pytest
 from daemon_process import flightrec
 from flightrec.errors import FlightrecError
 from flightrec.hook_clients import CLIENTS, NAMES, HookFile, Syntax, find_client
-from flightrec.hook_documents import Wanted, with_parts, without_parts
+from flightrec.hook_documents import Wanted, has_parts, with_parts, without_parts
 from flightrec.hook_files import Person, plugin_for
 from flightrec.hook_parts import Setup
 from flightrec.installation import data_folder
@@ -116,6 +116,7 @@ def test_the_persons_own_bash_env_is_kept_beside_ours_and_given_back() -> None:
         "SHLVL": "3",
         "ZDOTDIR": "/home/ann/.local/share/flightrec/zdotdir",
     }
+    assert has_parts(made, file, Wanted("claude", SETUP))
     left = without_parts(change(made, file), file, addition)
     assert left is not None
     assert json.loads(left)["env"] == {"BASH_ENV": "/mine", "SHLVL": "3"}
@@ -370,6 +371,15 @@ def test_a_plugin_is_a_program_whatever_the_folder_is_called(agent: str, tmp_pat
     script.write_text(text)
     done = subprocess.run([node, "--check", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_whoever_looks_from_another_shell_sees_the_same() -> None:
+    file = find_client("claude").files[0]
+    made, _ = with_parts(None, file, Wanted("claude", SETUP), None)
+    other = Wanted("claude", Setup(SETUP.folder, uses_zsh=False))
+    assert has_parts(made, file, other)
+    elsewhere = made.replace(b"/home/ann", b"/home/bob")
+    assert not has_parts(elsewhere, file, other)
 
 
 def test_person_knows_zsh_by_the_login_shell(home: Path) -> None:

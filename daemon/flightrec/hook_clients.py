@@ -113,7 +113,13 @@ CLIENTS: tuple[HookClient, ...] = (
             HookFile(
                 "config.toml",
                 syntax=Syntax.TOML,
-                parts=(Variables(("shell_environment_policy", "set"), ("BASH_ENV", "ZDOTDIR")),),
+                parts=(
+                    Variables(
+                        ("shell_environment_policy", "set"),
+                        ("BASH_ENV", "ZDOTDIR"),
+                        shells_alone=True,
+                    ),
+                ),
             ),
         ),
         shells=_ALWAYS,

@@ -6,7 +6,7 @@ have changed since. What an older version of us wrote is known as well.
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,20 +177,28 @@ def _is_our_value(name: str, value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """Variables for the agent's shells, in the table at ``path`` of a JSON or TOML document."""
+    """Variables for the agent's shells, in the table at ``path`` of a JSON or TOML document.
+
+    ``shells_alone`` tells that nothing but those shells gets them: then there is no need to ask
+    whether the person uses zsh.
+    """
 
     path: tuple[str, ...]
     names: tuple[str, ...]
+    shells_alone: bool = False
 
     def _wanted(self, setup: Setup) -> Mapping[str, str]:
-        return {name: text for name, text in setup.variables().items() if name in self.names}
+        everywhere = replace(setup, uses_zsh=setup.uses_zsh or self.shells_alone)
+        return {name: text for name, text in everywhere.variables().items() if name in self.names}
 
     def is_in(self, document: JsonText | TomlText, _agent: str, setup: Setup) -> bool:
         """Whether all of it is there."""
-        wanted = self._wanted(setup)
+        wanted, allowed = self._wanted(setup), self._wanted(replace(setup, uses_zsh=True))
         found = {name: self._get(document, name) for name in self.names}
-        return all(found[name] == wanted[name] for name in wanted) and not any(
-            _is_our_value(name, found[name]) for name in set(self.names) - set(wanted)
+        missing = {name for name in wanted if found[name] is None}
+        others = {name for name in KEPT if found.get(name) not in (None, allowed.get(name))}
+        return not missing and not any(
+            name in wanted or _is_our_value(name, found[name]) for name in others
         )
 
     def has_any(self, document: JsonText | TomlText) -> bool:
