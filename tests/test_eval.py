@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OWN = Path(__file__).parent / "corpus"
 
-PRECISION, RECALL, KIND_ACCURACY = 1.0, 0.99, 0.99
+PRECISION, RECALL, KIND_ACCURACY = 1.0, 0.997, 0.99
 """What our own sessions score; raise these when they score more, never lower them."""
 
 
@@ -181,7 +181,7 @@ def test_no_figure_of_our_own_sessions_falls() -> None:
     sessions = read_corpus(OWN)
     score = compare(sessions, predict(sessions))
 
-    assert len(sessions) >= 150
+    assert len(sessions) >= 1200
     assert score.precision >= PRECISION, score.wrong
     assert score.recall >= RECALL, score.missed
     assert score.kind_accuracy >= KIND_ACCURACY

@@ -29,6 +29,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import further_scenarios  # noqa: F401 - adds its sessions to the others
 from scenarios import SCENARIOS, Scenario
 
 HERE = Path(__file__).parent
