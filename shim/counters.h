@@ -15,6 +15,7 @@ enum counter {
     COUNTER_FOREIGN_SERVERS, /* the socket was served by another uid; nothing was sent */
     COUNTER_BAD_FRAMES,      /* the daemon sent what is no message */
     COUNTER_AUTOSTARTS,      /* a helper started the daemon */
+    COUNTER_SILENT_PANES,    /* tmux did not answer in time: no tails for a while */
     COUNTER_COUNT,
 };
 

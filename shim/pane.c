@@ -1,6 +1,7 @@
 #include "pane.h"
 
 #include "clock.h"
+#include "counters.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@ enum { BLOCKED_US = 30 * 1000 * 1000 };
 /* Behind the lines, so that it is there also where they are too many. The terminal is the last word. */
 #define STATE "#{session_activity} #{pane_width} #{alternate_on} #{pane_tty}"
 
-bool pane_find(struct pane *pane, const char *terminal)
+bool pane_find(struct pane *pane, const char *terminal, const char *counters)
 {
     const char *server = getenv("TMUX"), *id = getenv("TMUX_PANE");
     size_t size = server == NULL ? 0 : strcspn(server, ","); /* SOCKET,PID,SESSION */
@@ -27,6 +28,7 @@ bool pane_find(struct pane *pane, const char *terminal)
     memcpy(pane->socket, server, size);
     memcpy(pane->id, id, strlen(id) + 1);
     pane->terminal = terminal;
+    pane->counters = counters;
     return true;
 }
 
@@ -104,7 +106,10 @@ bool pane_capture(struct pane *pane, int64_t limit_us)
     pid = start_tmux(pane, ends[1]);
     close(ends[1]);
     if (pid > 0) {
-        is_known = read_text(pane, ends[0], now_us + limit_us) && take_state(pane);
+        if (!read_text(pane, ends[0], now_us + limit_us))
+            counters_add(pane->counters, COUNTER_SILENT_PANES, 1);
+        else
+            is_known = take_state(pane);
         kill(pid, SIGKILL); /* all that it had to say is said, or comes too late */
         waitpid(pid, NULL, 0);
     }

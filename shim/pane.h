@@ -14,6 +14,7 @@ enum { PANE_MAX = 64 * 1024 }; /* of a pane's text, the end */
 struct pane {
     char socket[WIRE_WORD_MAX], id[WIRE_WORD_MAX];
     const char *terminal;      /* the shell's: the pane must be on it */
+    const char *counters;
     int64_t blocked_until_us;  /* it did not answer, or not in time */
     char text[PANE_MAX];       /* what tmux has said last, and of that: */
     size_t size;               /* the pane's lines, and behind them */
@@ -22,8 +23,8 @@ struct pane {
     bool is_full_screen;       /* some program's picture */
 };
 
-/* Return whether this process is in a pane whose text may be looked at. `terminal` must stay. */
-bool pane_find(struct pane *, const char *terminal);
+/* Return whether this process is in a pane whose text may be looked at. Both names must stay. */
+bool pane_find(struct pane *, const char *terminal, const char *counters);
 
 /* Ask for the text, and wait so long. Return whether it is there. */
 bool pane_capture(struct pane *, int64_t limit_us);

@@ -146,7 +146,7 @@ int relay_main(int argc, char **argv)
     terminal_open(&relay.talk.terminal);
     if (conversation_open(&relay.talk) < 0)
         return 0;
-    if (pane_find(&relay.pane, relay.talk.terminal.name))
+    if (pane_find(&relay.pane, relay.talk.terminal.name, relay.talk.paths.counters))
         relay.talk.witness = (struct witness){.context = &relay, .look = look};
     relay.watch = process_watch(relay.talk.pid);
     ignore_signals();

@@ -13,6 +13,8 @@ import pytest
 
 import helper_builds
 from daemon_process import DaemonProcess, wait_until
+from flightrec.missed import read_helper_counters
+from flightrec.paths import find_paths
 from flightrec.wire import Source, TailSource
 from recording_server import RecordingServer, Run, recording_server
 from tmux_pane import READY, Pane, PaneMaker
@@ -400,6 +402,7 @@ def test_a_tmux_that_does_not_answer_costs_its_limit_once(
     assert [tail_of(told(word)) for word in ("one", "two", "three")] == [None, None, None]
     assert asked() == 1
     assert not sleepers(home), "the one that hung was ended"
+    assert read_helper_counters(find_paths().counters)["silent panes"] == 1
 
 
 def sleepers(home: Path) -> list[int]:

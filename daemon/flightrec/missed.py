@@ -12,6 +12,7 @@ HELPER_COUNTERS = (
     "foreign servers",
     "bad frames",
     "autostarts",
+    "silent panes",
 )
 """The numbers of the mapped file in their order (``shim/counters.h``); others may follow."""
 
