@@ -1,5 +1,6 @@
 """Hooks in the settings of agents: what is added, kept, known again, and taken back to the byte."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -11,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from daemon_process import flightrec
-from flightrec.errors import FlightrecError
+from daemon_process import flightrec, stored_commands, wait_until
+from flightrec.client import request
+from flightrec.errors import FlightrecError, NoDaemonError
 from flightrec.hook_clients import CLIENTS, NAMES, HookFile, Syntax, find_client
 from flightrec.hook_documents import Wanted, has_parts, with_parts, without_parts
 from flightrec.hook_files import Person, plugin_for
 from flightrec.hook_parts import Setup
 from flightrec.installation import data_folder
-from flightrec.paths import find_paths
+from flightrec.paths import Paths, find_paths
 from helper_builds import helper
 
 SETUP = Setup(Path("/home/ann/.local/share/flightrec"), uses_zsh=True)
@@ -199,6 +201,29 @@ def test_every_agent_is_installed_and_uninstalled_without_a_trace(agents: Path) 
     assert files_below(agents) == before
     assert settings.read_bytes() == b'{\r\n\t"model": "x"\r\n}'
     assert not data_folder(agents).exists()
+
+
+def test_the_first_command_of_an_agent_starts_the_daemon(agents: Path) -> None:
+    paths = find_paths(str(agents))
+    flightrec("hook", "install", "claude", "--yes", home=agents)
+    settings = json.loads((agents / ".claude/settings.json").read_text())
+    marks = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "one"}
+    environment = {"HOME": str(agents), "PATH": "/usr/bin:/bin", **settings["env"], **marks}
+    try:
+        subprocess.run(["/bin/bash", "-c", "exit 3"], env=environment, check=False)
+        wait_until(lambda: is_there(paths))
+        subprocess.run(["/bin/bash", "-c", "exit 4"], env=environment, check=False)
+        wait_until(lambda: "exit 4" in stored_commands(paths.database))
+    finally:
+        with contextlib.suppress(NoDaemonError):
+            request(paths, "stop", autostart=False)
+
+
+def is_there(paths: Paths) -> bool:
+    """Whether a daemon answers, and has its database."""
+    with contextlib.suppress(FlightrecError):
+        return bool(request(paths, "status", autostart=False)) and paths.database.exists()
+    return False
 
 
 def test_uninstall_takes_hooks_back_as_well(agents: Path) -> None:

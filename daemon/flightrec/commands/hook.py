@@ -27,7 +27,7 @@ from flightrec.hook_files import (
 )
 from flightrec.installation import copy_files, read_manifest, remove_files
 from flightrec.lifecycle import check_person
-from flightrec.paths import find_paths
+from flightrec.paths import find_paths, make_private_folder
 from flightrec.places import find_place
 
 HELP = "record an agent wherever it is started: hooks and variables in its own settings"
@@ -116,6 +116,8 @@ def _install(arguments: argparse.Namespace, person: Person) -> int:
         print()
     if not arguments.dry_run:
         copy_files(person.paths.home)
+        for folder in (person.paths.state, person.paths.run):
+            make_private_folder(folder)  # without it no shell or hook can start the daemon
         for target in changed:
             install(target, person)
     return _say_installed(clients, changed, arguments, person)
