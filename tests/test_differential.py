@@ -5,6 +5,7 @@ What a tool shows is compared as it stands on the screen. A tool that is not ins
 
 import contextlib
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from typed_shell import BOTH
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="tmux is not installed")
 
+NODE = shutil.which("node") or shutil.which("node", path=str(Path(sys.executable).parent))
 VIM = "vim" if shutil.which("vim") else "vim.tiny"
 PIDS = r"\b\d{3,7}\b"
 
@@ -388,6 +390,26 @@ def test_a_python_console(twins: Twins) -> None:
     twins.same_word("#{pane_current_command}")
     twins.press("C-d")
     twins.expect(PROMPT)
+    twins.same()
+
+
+@pytest.mark.skipif(not NODE, reason="not installed: node")
+def test_a_node_console(twins: Twins) -> None:
+    twins.type(f"NODE_REPL_HISTORY= {NODE}", until=r"\n>\Z")
+    twins.send("[1,2].map(x => x + 1)")
+    twins.press("Enter")
+    twins.expect(r"\n\[ 2, 3 \]\n>\Z")
+    twins.send("nosuch.thing")
+    twins.press("Enter")
+    twins.expect(r"not defined\n>\Z")
+    twins.press("Up")
+    twins.expect(r"> nosuch\.thing\Z")
+    twins.same()
+    twins.same_word("#{pane_current_command}")
+    twins.press("C-u")
+    twins.press("C-d")
+    twins.expect(PROMPT)
+    twins.type("stty -a")
     twins.same()
 
 
