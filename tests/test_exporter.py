@@ -15,7 +15,9 @@ from flightrec.agent_places import claude_slug
 from flightrec.export_plan import View, plan
 from flightrec.export_rows import ExportRow, note, read_rows
 from flightrec.exporter import Exporter
-from flightrec.memory_file import FileUpdate, Location, update_file
+from flightrec.file_update import FileUpdate
+from flightrec.location import Location
+from flightrec.memory_file import update_file
 from flightrec.paths import Paths, find_paths, make_private_folder
 from flightrec.places import find_place
 from flightrec.rule_rows import SAVE, row_crc, to_row

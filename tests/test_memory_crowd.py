@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from flightrec.errors import FlightrecError
+from flightrec.location import Location
 from flightrec.managed_block import set_block, without_block
-from flightrec.memory_file import Location, update_file
+from flightrec.memory_file import update_file
 from flightrec.paths import find_paths
 
 fork = multiprocessing.get_context("fork")

@@ -14,13 +14,9 @@ from flightrec import exchange
 from flightrec.backups import BACKUPS_KEPT, backup_folder
 from flightrec.errors import FlightrecError
 from flightrec.exchange import Folder
+from flightrec.location import Location
 from flightrec.managed_block import set_block, without_block
-from flightrec.memory_file import (
-    Location,
-    is_half_done,
-    read_file,
-    update_file,
-)
+from flightrec.memory_file import is_half_done, read_file, update_file
 from flightrec.paths import Paths, find_paths
 
 NOBODY = 65534

@@ -9,7 +9,7 @@ import msgspec
 from flightrec.agent_files import Kind, MemoryTarget
 from flightrec.agent_folders import agent_folder
 from flightrec.errors import FlightrecError
-from flightrec.memory_file import Location
+from flightrec.location import Location
 from flightrec.places import Place
 
 

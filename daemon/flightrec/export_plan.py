@@ -24,7 +24,7 @@ from flightrec.export import (
     why_no_place,
 )
 from flightrec.export_rows import ExportRow, Wanted, read_claude_folders, read_rows
-from flightrec.memory_file import Edit, Location
+from flightrec.location import Edit, Location
 from flightrec.places import Place, find_place
 from flightrec.programs import Where, where_is
 from flightrec.rulebook import Rulebook

@@ -8,9 +8,11 @@ from flightrec.agent_files import Kind
 from flightrec.errors import FlightrecError
 from flightrec.export_plan import MemoryFile, View, plan
 from flightrec.export_rows import Wanted, forget_row, note
+from flightrec.file_update import FileUpdate
 from flightrec.git_exclude import exclude_file, excluding
+from flightrec.location import Edit, Location
 from flightrec.managed_block import without_block
-from flightrec.memory_file import Edit, FileUpdate, Location, is_half_done, preview, update_file
+from flightrec.memory_file import is_half_done, preview, update_file
 from flightrec.paths import Paths
 from flightrec.places import find_place
 from flightrec.store import Store

@@ -8,7 +8,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from flightrec.memory_file import Edit, Location
+from flightrec.location import Edit, Location
 from flightrec.places import Place
 
 PATIENCE_S = 10

@@ -30,7 +30,8 @@ from flightrec.installation import (
     without_line,
     write_manifest,
 )
-from flightrec.memory_file import Edit, Location, preview, read_file, update_file
+from flightrec.location import Edit, Location
+from flightrec.memory_file import preview, read_file, update_file
 from flightrec.paths import Paths, find_resource
 from flightrec.places import find_place
 

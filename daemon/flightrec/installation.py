@@ -24,7 +24,8 @@ from flightrec.agent_session import BASH_SCRIPT, ZSH_FOLDER, ZSH_SCRIPTS
 from flightrec.commands.init import SHELLS, find_command, quote_path, shell_code
 from flightrec.errors import FlightrecError
 from flightrec.hook_documents import Addition
-from flightrec.memory_file import Edit, Location, read_file, update_file
+from flightrec.location import Edit, Location
+from flightrec.memory_file import read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_resource
 
 STARTER_NAME = "flightrec"

@@ -23,6 +23,7 @@ from flightrec.config import Settings, load_settings
 from flightrec.daemon_log import send_to
 from flightrec.database import is_damage, trouble_of
 from flightrec.errors import FlightrecError
+from flightrec.file_update import SETTLE_S
 from flightrec.hints import HintRule
 from flightrec.lifecycle import end_with_parent, forbid_inspection
 from flightrec.link import (
@@ -48,7 +49,6 @@ from flightrec.link import (
     key_of,
     reader_of_front,
 )
-from flightrec.memory_file import SETTLE_S
 from flightrec.paths import Paths, find_paths
 from flightrec.recording import Recording, Result, damage_note
 from flightrec.verbs import do

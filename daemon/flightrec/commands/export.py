@@ -31,9 +31,11 @@ from flightrec.export_plan import (
 )
 from flightrec.export_rows import ExportRow, Wanted, path_to_json
 from flightrec.exporter import hide_from_git, hiding
+from flightrec.file_update import FileUpdate
 from flightrec.git_exclude import is_tracked
+from flightrec.location import Edit, Location
 from flightrec.managed_block import without_block
-from flightrec.memory_file import Edit, FileUpdate, Location, is_half_done, preview, settle_all
+from flightrec.memory_file import is_half_done, preview, settle_all
 from flightrec.paths import Paths, find_paths
 from flightrec.places import Place, find_place
 from flightrec.rulebook import Rulebook

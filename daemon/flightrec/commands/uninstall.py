@@ -21,8 +21,9 @@ from flightrec.installation import (
     remove_files,
     remove_line,
 )
+from flightrec.location import Edit, Location
 from flightrec.managed_block import without_block
-from flightrec.memory_file import Edit, Location, read_file, update_file
+from flightrec.memory_file import read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_paths
 from flightrec.store import Store
 
