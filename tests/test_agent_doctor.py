@@ -205,6 +205,7 @@ def test_a_helper_that_is_gone_and_a_file_that_is_broken_are_found(
     off = doctor(environment, "claude")
     settings.write_text("{")
     broken = doctor(environment, "claude")
+    general = flightrec("doctor", "--no-canary", home=home, env=environment)
     settings.write_text(kept)
     flightrec("hook", "uninstall", "claude", "--yes", home=home, env=environment)
 
@@ -213,6 +214,7 @@ def test_a_helper_that_is_gone_and_a_file_that_is_broken_are_found(
     assert any("disableAllHooks is set" in text for _, text in off["hooks"])
     assert broken["hooks"][0][0] == "trouble"
     assert "is no JSON" in broken["hooks"][0][1]
+    assert "trouble hooks         " in general.stdout
 
 
 def test_a_canary_that_nobody_sees_is_missed(

@@ -3,6 +3,7 @@
 import os
 import shlex
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_stage import PATIENCE_S, PLAIN_PATH
-from daemon_process import wait_until
+from daemon_process import DaemonProcess, wait_until
 from flightrec.agent_marks import MARKS, Mark, session_id
 from flightrec.agent_session import open_session, session_environment
 from flightrec.hook_parts import Setup
@@ -20,6 +21,8 @@ from flightrec.paths import find_paths
 from flightrec.typed_shell import find_shells
 from helper_builds import helper
 from recording_server import RecordingServer, Run, recording_server
+
+NO_SOCKETS = Path(__file__).parent / "agents/no_sockets.py"
 
 SHELLS = [shell for shell in ("bash", "zsh") if shell in find_shells()]
 
@@ -218,3 +221,15 @@ def test_secrets_of_the_environment_are_not_sent(installed: Installed) -> None:
     installed.recorded()
 
     assert "hush-hush" not in repr(installed.server.messages)
+
+
+def test_a_sandbox_without_sockets_is_told_of_by_the_fifo(home: Path) -> None:
+    copy_files(home)
+    ours = Setup(data_folder(home)).variables()
+    environment = {"HOME": str(home), "PATH": PLAIN_PATH, **ours, **MARKED}
+    with DaemonProcess(home) as daemon:
+        words = [sys.executable, NO_SOCKETS, "/bin/bash", "-c", "cat /nope; exit 3"]
+        done = subprocess.run(words, env=environment, capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (3, b"")
+        wait_until(lambda: daemon.commands() == ["cat /nope; exit 3"])
+        assert daemon.query("SELECT exit, agent FROM runs") == [(3, "claude")]

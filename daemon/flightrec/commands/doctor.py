@@ -263,6 +263,22 @@ def check_shells(_patient: Patient) -> Found:
             yield State.OK, f"{shell} {done.stdout}", ""
 
 
+def check_hooks(patient: Patient) -> Found:
+    """Look whether the hooks in agents' settings are whole, and call this release."""
+    from flightrec.hook_files import Person, installed_targets, state_of  # noqa: PLC0415 - slow
+
+    person = Person(patient.paths, os.environ)
+    targets = list(installed_targets(person))
+    for target in targets:
+        if state_of(target, person) != "installed":
+            advice = f"run: flightrec hook install {target.client.name}"
+            yield State.TROUBLE, f"{target.location.path} is not as installed", advice
+    if targets and not is_current(patient.paths.home):
+        advice = "run: flightrec hook install all"
+        yield State.TROUBLE, f"{data_folder(patient.paths.home)} is of another release", advice
+    yield State.OK, f"{plural(len(targets), 'file')} of agents with hooks", ""
+
+
 # --- what runs and what is stored ------------------------------------------------------------
 
 
@@ -405,6 +421,7 @@ CHECKS: tuple[tuple[str, Callable[[Patient], Found]], ...] = (
     ("settings", check_settings),
     ("helper", check_helper),
     ("installation", check_installation),
+    ("hooks", check_hooks),
     ("shells", check_shells),
     ("disk", check_disk),
     ("daemon", check_daemon),
