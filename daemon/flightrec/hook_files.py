@@ -4,6 +4,7 @@ The manifest of the installation notes what was added where, so that all of it c
 """
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -251,7 +252,8 @@ def _update_exclude(target: Target, edit: Edit, person: Person) -> bool:
 
 def _missing_folders(location: Location) -> list[str]:
     """Return the folders that have to be made for a file, the outermost first."""
-    above = [folder for folder in location.path.parents if location.boundary in folder.parents]
+    real, boundary = (Path(os.path.realpath(path)) for path in (location.path, location.boundary))
+    above = [folder for folder in real.parents if boundary in folder.parents]
     return [str(folder) for folder in reversed(above) if not folder.exists()]
 
 

@@ -113,6 +113,8 @@ class Hooks:
 
     def remove(self, document: JsonText) -> None:
         """Take out what is ours, and what is empty without it."""
+        if not self.has_any(document):
+            return
         for name, entries in list(_all(document)):
             for place in reversed(range(len(entries))):
                 _remove_from(document, ["hooks", name, place], entries[place])

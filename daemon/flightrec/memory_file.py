@@ -49,13 +49,17 @@ def settle_all(updates: Iterable["FileUpdate"], settle_s: float = SETTLE_S) -> N
 def read_file(location: Location) -> bytes | None:
     """Return the document as ``update_file`` would find it, None for no file. Raises as it does."""
     with errors_name(location.path):
-        real, boundary = resolve(location)
-        try:
-            opened = Folder(real, boundary, create=False)
-        except FileNotFoundError:
-            return None
-        with contextlib.closing(opened) as folder:
-            return data_of(folder.read())
+        return _read(location)
+
+
+def _read(location: Location) -> bytes | None:
+    real, boundary = resolve(location)
+    try:
+        opened = Folder(real, boundary, create=False)
+    except FileNotFoundError:
+        return None
+    with contextlib.closing(opened) as folder:
+        return data_of(folder.read())
 
 
 def is_half_done(location: Location, paths: Paths) -> bool:
@@ -66,9 +70,9 @@ def is_half_done(location: Location, paths: Paths) -> bool:
 def preview(location: Location, edit: Edit) -> tuple[bytes | None, bytes | None]:
     """Return the document as it is and as ``update_file`` would make it. Raises as it does."""
     with errors_name(location.path):
-        return once_it_is_whole(lambda: _preview(location, edit), lambda: read_file(location))
+        return once_it_is_whole(lambda: _preview(location, edit), lambda: _read(location))
 
 
 def _preview(location: Location, edit: Edit) -> tuple[bytes | None, bytes | None]:
-    document = read_file(location)
+    document = _read(location)
     return document, edit(document)

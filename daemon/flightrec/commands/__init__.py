@@ -176,8 +176,11 @@ def guarded(action: Callable[[], int]) -> int:
     return status
 
 
-def _fail(line: str, status: int) -> int:
-    print(f"flightrec: {line}", file=sys.stderr)
+def _fail(text: str, status: int) -> int:
+    from flightrec.commands.terminal import one_line  # noqa: PLC0415 - only trouble needs it
+
+    # It may quote a file that anybody wrote.
+    print(f"flightrec: {one_line(text)}", file=sys.stderr)
     return status
 
 

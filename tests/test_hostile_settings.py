@@ -1,0 +1,64 @@
+"""Settings of agents that are odd on purpose: nothing of them is lost or obeyed."""
+
+from pathlib import Path
+
+import pytest
+
+from daemon_process import flightrec
+from flightrec.hook_clients import find_client
+from flightrec.hook_documents import Wanted, with_parts, without_parts
+from flightrec.hook_parts import Setup
+
+WANTED = Wanted("claude", Setup(Path("/home/ann/.local/share/flightrec")))
+SETTINGS = find_client("claude").files[0]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        b'{\n    "a": 1,\n    "hooks": {}\n}\n',
+        b'{"hooks": {"PreToolUse": [], "Stop": []}}',
+        b'{"hooks": {"PreToolUse": []}, "hooks": {}}',
+        b'{\r\n\t"env": {},\r\n\t"hooks": {\r\n\t}\r\n}',
+    ],
+)
+def test_what_the_person_left_empty_stays(before: bytes) -> None:
+    made, addition = with_parts(before, SETTINGS, WANTED, None)
+
+    assert without_parts(made, SETTINGS, addition) == before
+    assert without_parts(before, SETTINGS, None) == before
+
+
+@pytest.mark.parametrize("text", ['{"a": "\x1b]0;pwned\x07\x1b[2J"}', '{"a": "two\nlines"}'])
+def test_a_broken_file_is_quoted_in_one_harmless_line(home: Path, text: str) -> None:
+    settings = home / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_text(text)
+    done = flightrec("hook", "install", "claude", "--yes", home=home)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"flightrec: {settings}: line 1 is no JSON")
+    assert done.stderr.endswith("\n")
+    assert done.stderr[:-1].isprintable()
+    assert settings.read_text() == text
+
+
+def test_what_is_no_plain_file_is_named_once(home: Path) -> None:
+    settings = home / ".claude/settings.json"
+    settings.mkdir(parents=True)
+    done = flightrec("hook", "install", "claude", "--yes", home=home)
+
+    assert done.returncode == 1
+    assert done.stderr == f"flightrec: {settings}: is no plain file; left alone\n"
+
+
+def test_a_folder_that_a_link_promised_goes_again(home: Path) -> None:
+    (home / "dotfiles").mkdir()
+    (home / ".claude").symlink_to("dotfiles/claude")
+    done = flightrec("hook", "install", "claude", "--yes", home=home)
+    assert done.returncode == 0, done.stderr
+    assert (home / "dotfiles/claude/settings.json").is_file()
+
+    flightrec("hook", "uninstall", "claude", "--yes", home=home)
+    assert list((home / "dotfiles").iterdir()) == []
+    assert (home / ".claude").is_symlink()
