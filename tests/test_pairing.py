@@ -190,6 +190,7 @@ REPLACED = [
     [("make all", 2, "make: *** No rule to make target 'all'.  Stop."), ("make -f build.mk all",)],
     [("psql -U smm -l", 2, 'FATAL:  Peer authentication failed for user "smm"'), ("psql -U ada -l",)],
     [("grep -P '*x' f", 2, "grep: quantifier does not follow a repeatable item"), ("grep -F '*x' f",)],
+    [("grep -A a f", 2, "grep: a: invalid context length argument"), ("grep -A1 a f",)],
     # quoting and expressions
     [("[ 1 = 1] && echo", 2, "bash: [: missing `]'"), ("[ 1 = 1 ] && echo",)],
     [("awk -F, print $2 f", 1, "awk: cmd. line:1: ^ syntax error"), ("awk -F, '{print $2}' f",)],
@@ -213,6 +214,8 @@ REPLACED = [
     # the path
     [("pip install -r requirments.txt", 1, "ERROR: Could not open requirements file: [Errno 2] No such file or directory: 'requirments.txt'"), ("pip install -r requirements.txt",)],
     [("rustc helo.rs", 1, "error: couldn't read helo.rs: No such file or directory (os error 2)\n\nerror: aborting due to previous error"), ("rustc hello.rs",)],
+    [("git mv a.tx b", 128, "fatal: bad source, source=a.tx, destination=b"), ("git mv a.txt b",)],
+    [("tar xzf x.tar.gz", 2, "tar (child): x.tar.gz: Cannot open: No such file or directory"), ("tar xzf x.tgz",)],
     [("go vet ./utils", 1, "stat /home/ada/app/utils: directory not found"), ("go vet ./util",)],
     [("ar rcs f.a f.obj", 1, "ar: f.obj: No such file or directory"), ("ar rcs f.a f.o",)],
     [("pip install -r dev_req.txt", 1, "ERROR: Could not open requirements file: [Errno 2] No such file or directory: 'dev_req.txt'"), ("pip install -r dev-req.txt",)],
@@ -244,6 +247,7 @@ AROUND = [
     ("directory", (), [("npm run build", 1, 'npm error Missing script: "build"'), ("npm run build -w packages/a",)]),
     ("directory", (), [("mvn -q validate", 1, "there is no POM in this directory (/home/ada/app)."), ("mvn -q -f svc validate",)]),
     ("directory", (), [("hg log", 255, "abort: no repository found in '/home/ada/app' (.hg not found)"), ("hg -R lib log",)]),
+    ("prerequisite", (1,), [("unzip -t d.zip", 9, "unzip:  cannot find or open d.zip, d.zip.zip or d.zip.ZIP."), ("zip -qr d.zip d",), ("unzip -t d.zip",)]),
     ("prerequisite", (1,), [("docker context use prod", 1, 'context "prod": context not found: open /home/ada/.docker/contexts/meta.json: no such file or directory'), ("docker context create prod",), ("docker context use prod",)]),
     ("directory", (), [("pytest -q pkg/tests", 2, NO_MODULE.format("lib")), ("cd pkg && pytest -q tests",)]),
     ("environment", (), [("GOOS=linx go build", 2, "go: unsupported GOOS/GOARCH pair linx/amd64"), ("GOOS=linux go build",)]),

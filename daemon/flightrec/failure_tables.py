@@ -309,6 +309,7 @@ _ARGUMENTS = (
     _row(K.INVALID_VALUE, "", "is not a valid", r"(?:QUOTED|NAME) is not a valid"),
     _row(K.INVALID_VALUE, "choice", "type", r"(?:unknown|unrecogni[sz]ed|unsupported|bad) (?:\w+ )?type:? ?NAME$"),
     _row(K.INVALID_VALUE, "choice", "un", r"un(?:known|recogni[sz]ed|supported) (?:\w+ )?(?:format|style|theme|encoding|algorithm|cipher|method|mode|language|codec|charset|preset):? ?NAME$"),
+    _row(K.INVALID_VALUE, "", "argument", r"NAME: invalid (?:\w+ ){1,3}argument$"),
     _row(K.INVALID_VALUE, "", "unknown signal", r"unknown signal"),
     _row(K.INVALID_VALUE, "", "illegal", r"illegal (?:line count|time format|value|number)"),
     _row(K.INVALID_VALUE, "", "unsupported protocol", r"(?:unsupported protocol|protocol QUOTED not supported)"),
@@ -576,6 +577,7 @@ _MANIFESTS = tuple(
 )
 
 _FILES = (
+    _row(K.MISSING_FILE, "git", "bad source, source=", r"bad source, source=(?P<name>[^\s,]{1,200})"),
     _row(K.MISSING_FILE, "", "directory not found", r"(?P<name>\S{1,200}): directory not found"),
     _row(K.IS_A_DIRECTORY, "", "omitting directory", r"omitting directory ?(?:QUOTED)?"),
     _row(K.IS_A_DIRECTORY, "", "-r not specified"),

@@ -164,10 +164,23 @@ def _is_elsewhere(wrong: str, right: str, attempt: Attempt) -> bool:
         return False
     if right.endswith(f"/{wrong}") or wrong.endswith(f"/{right}"):
         return True
-    (stem, ending), (other_stem, other) = (path.rpartition(".")[::2] for path in (wrong, right))
-    if stem == other_stem != "" and ending.isalpha() and other.isalpha():
-        return True  # a.obj, a.o
+    if _has_another_ending(wrong, right):
+        return True
     return _leaves_out(wrong.split("/"), right.split("/"))
+
+
+def _has_another_ending(wrong: str, right: str) -> bool:
+    """Whether a file's name differs in its ending alone: ``a.obj``, ``a.o``; no version."""
+    folder, (stem, *endings) = wrong.removesuffix(base_name(wrong)), base_name(wrong).split(".")
+    other_folder, (other_stem, *others) = (
+        right.removesuffix(base_name(right)),
+        base_name(right).split("."),
+    )
+    return (
+        (folder, stem) == (other_folder, other_stem)
+        and bool(stem and endings and others)
+        and all(ending.isalpha() for ending in (*endings, *others))
+    )
 
 
 def _leaves_out(wrong: list[str], right: list[str]) -> bool:
