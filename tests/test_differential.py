@@ -23,8 +23,9 @@ PIDS = r"\b\d{3,7}\b"
 
 @pytest.fixture(params=BOTH)
 def twins(request: pytest.FixtureRequest) -> Iterator[Twins]:
-    with contextlib.closing(Twins(request.param)) as opened:
-        yield opened
+    with contextlib.closing(Twins(request.param)) as shells:
+        shells.open()
+        yield shells
 
 
 def needs(*programs: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

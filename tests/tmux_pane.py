@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pexpect
@@ -16,7 +16,7 @@ import pytest
 
 from typed_shell import PROMPT, Rc, ShellMaker
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 TMUX = shutil.which("tmux") or "tmux"
 COLUMNS, ROWS = 90, 24
 READY = re.escape(PROMPT.rstrip()) + r"\Z"
@@ -38,35 +38,28 @@ class Pane:
         self.kind = kind
         self._ready = ready
         self._folder = tempfile.mkdtemp(prefix="fr-", dir="/tmp")
-        self.words = words = maker.write_rc(kind, rc or Rc())
+        self.words = maker.write_rc(kind, rc or Rc())
         # The server takes all of it, and PATH from whoever starts a shell there.
         self._env = {**maker.environment(kind), **(env or {})}
-        self._open(words, str(maker.home))
-        self._client = self._attach()
-        self._reader = threading.Thread(target=self._drain, daemon=True)
-        self._reader.start()
-        self.expect(ready)
+        self._home = maker.home
+        self._client: pexpect.spawn[bytes] | None = None
 
-    def _open(self, words: Sequence[str], folder: str) -> None:
+    def open(self) -> None:
+        """Start a server with one shell, and show it; the shell is at its first prompt."""
         size = ["-x", str(COLUMNS), "-y", str(ROWS)]
-        self.tmux("new-session", "-d", "-s", "main", *size, "-c", folder, *words)
+        self.tmux("new-session", "-d", "-s", "main", *size, "-c", str(self._home), *self.words)
         self.tmux("set-option", "-g", "status", "off")
         self.tmux("set-option", "-g", "escape-time", "0")
-
-    def _attach(self) -> "pexpect.spawn[bytes]":
-        return pexpect.spawn(
+        self._client = pexpect.spawn(
             TMUX,
             ["-u", "-S", self.socket, "attach"],
             env=self._env,
             timeout=LIMIT_S,
             dimensions=(ROWS, COLUMNS),
         )
-
-    def _drain(self) -> None:
-        """Look at what is shown, so that tmux is not held up."""
-        with contextlib.suppress(OSError):
-            while os.read(self._client.child_fd, 65536):
-                pass
+        self._reader = threading.Thread(target=_drain, args=(self._client.child_fd,), daemon=True)
+        self._reader.start()
+        self.expect(self._ready)
 
     @property
     def socket(self) -> str:
@@ -76,7 +69,7 @@ class Pane:
         """Run a tmux command; return what it prints."""
         command = [TMUX, "-u", "-S", self.socket, "-f", "/dev/null", *words]
         done = subprocess.run(
-            command, env=self._env, capture_output=True, text=True, timeout=20, check=False
+            command, env=self._env, capture_output=True, text=True, timeout=LIMIT_S, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -87,14 +80,16 @@ class Pane:
 
     def close(self) -> None:
         subprocess.run([TMUX, "-S", self.socket, "kill-server"], capture_output=True, check=False)
-        self._reader.join(LIMIT_S)
-        self._client.close(force=True)
+        if self._client is not None:
+            self._reader.join(LIMIT_S)
+            self._client.close(force=True)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     # ---- keys ----
 
     def press(self, keys: str) -> None:
         """Press keys at the person's terminal."""
+        assert self._client is not None
         os.write(self._client.child_fd, keys.encode())
 
     def press_later(self, keys: str) -> None:
@@ -128,6 +123,13 @@ class Pane:
             time.sleep(0.02)
 
 
+def _drain(terminal: int) -> None:
+    """Look at what is shown, so that tmux is not held up."""
+    with contextlib.suppress(OSError):
+        while os.read(terminal, 65536):
+            pass
+
+
 class PaneMaker:
     """Opens panes in one home and closes them all."""
 
@@ -146,6 +148,7 @@ class PaneMaker:
     ) -> Pane:
         pane = Pane(kind, self.shells, rc, env=env, ready=ready)
         self._opened.append(pane)
+        pane.open()
         return pane
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from flightrec.paths import find_resource
 from helper_builds import helper
 from proxied_shell import proxied, shell_in
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 PROMPT = r"READY>\Z"
 """A prompt with nothing typed behind it is the last line."""
 
@@ -36,8 +36,12 @@ class Twins:
         self._socket = tempfile.mkdtemp(prefix="fr-", dir="/tmp")
         self._terminals: dict[str, int] = {}
         self.folders = {pane: Path(self._socket, pane.ljust(6, "_")) for pane in PANES}
+        self._more = dict(env or {})
+
+    def open(self) -> None:
+        """Start both; they are at their first prompts."""
         for pane in PANES:
-            self._open(pane, dict(env or {}))
+            self._open(pane, self._more)
         self.expect(PROMPT)
 
     def _open(self, pane: str, more: dict[str, str]) -> None:
@@ -75,7 +79,7 @@ class Twins:
     def tmux(self, *words: str) -> str:
         """Run a tmux command; return what it prints."""
         command = ["tmux", "-S", f"{self._socket}/socket", "-f", "/dev/null", *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
