@@ -55,8 +55,8 @@ _LOOSE_KINDS = frozenset(
 
 _CREATORS = word_set(
     "cmake meson mkdir touch cp mv ln install tee unzip tar git curl wget mkfifo mktemp truncate"
-    " rsync scp openssl ssh-keygen sqlite3 python python3 gunzip 7z cpio dd gh svn hg zip gzip bzip2"
-    " xz zstd ar"
+    " rsync scp openssl ssh-keygen sqlite3 python python3 gunzip 7z cpio dd gh svn hg zip gzip"
+    " bzip2 xz zstd ar"
 )
 _IS_MISSING = re.compile(
     r"(?i)missing|\bno\b|not (?:set|provided|supplied|found|logged)|required|unable to locate|must"
