@@ -193,8 +193,9 @@ def test_copilot_hands_bash_env_on_only_where_its_settings_say_so(
 
 
 def test_a_helper_that_is_gone_and_a_file_that_is_broken_are_found(
-    environment: dict[str, str], daemon: DaemonProcess
+    environment: dict[str, str], daemon: DaemonProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(agent_canary, "PATIENCE_S", 3)  # nothing will arrive
     home = daemon.paths.home
     flightrec("hook", "install", "claude", "--yes", home=home, env=environment)
     (home / ".local/share/flightrec/flightrec-helper").unlink()
