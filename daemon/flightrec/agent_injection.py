@@ -3,6 +3,7 @@
 An agent that has our hooks in its settings already gets none here, nor one for which the person has
 used the same way. Codex has none: it would run all hooks that were never looked at. opencode has
 none: before its first plugin it waits for its registry, for minutes where that is out of reach.
+Copilot CLI has none: its option for BASH_ENV is written to its settings.
 """
 
 from collections.abc import Callable, Mapping
