@@ -141,9 +141,18 @@ static void leave_alone(struct stream *stream)
     stream->kind = KIND_ALONE;
 }
 
+static bool has_reader(int fd)
+{
+    struct pollfd end = {fd, 0, 0};
+
+    return poll(&end, 1, 0) <= 0 || (end.revents & (POLLERR | POLLHUP)) == 0;
+}
+
 static void prepare_stream(struct stream *stream)
 {
     stream->kind = kind_of(stream->fd);
+    if ((stream->kind == KIND_PIPE || stream->kind == KIND_SOCKET) && !has_reader(stream->fd))
+        stream->kind = KIND_ALONE; /* the first write fails, and not later */
     if (stream->kind == KIND_FILE)
         stream->begin = write_position(stream->fd);
     else if (stream->kind != KIND_ALONE && open_pair(stream) < 0)
@@ -176,11 +185,34 @@ static void close_given(void)
     streams[STREAM_OUTPUT].given = streams[STREAM_ERROR].given = -1;
 }
 
-static int watch(int operation, int fd, uint32_t what, struct stream *stream)
+/* `subject` is a stream, or its `fd` where only the reader's end is of interest. */
+static int watch(int operation, int fd, uint32_t what, void *subject)
 {
-    struct epoll_event event = {.events = what, .data.ptr = stream};
+    struct epoll_event event = {.events = what, .data.ptr = subject};
 
     return epoll_ctl(events, operation, fd, &event);
+}
+
+/* A pipe with a name may get another reader. */
+static bool may_be_read_again(const struct stream *stream)
+{
+    struct stat theirs, ours;
+
+    return stream->kind == KIND_PIPE && fstat(stream->fd, &theirs) == 0 &&
+           fstat(stream->source, &ours) == 0 && theirs.st_dev != ours.st_dev;
+}
+
+/* Once nobody reads, the program's next write has to fail, as it would without us. */
+static void watch_reader(struct stream *stream)
+{
+    if (!may_be_read_again(stream))
+        watch(EPOLL_CTL_ADD, stream->fd, 0, &stream->fd);
+}
+
+/* Before it is closed: others hold it too, and then epoll goes on telling of it. */
+static void leave_reader(struct stream *stream)
+{
+    watch(EPOLL_CTL_DEL, stream->fd, 0, NULL);
 }
 
 static bool any_open(void)
@@ -195,9 +227,14 @@ static int watch_streams(void)
     events = epoll_create1(EPOLL_CLOEXEC);
     if (events < 0)
         return -1;
-    for (int i = 0; i < STREAMS; i++)
-        if (streams[i].source >= 0 && watch(EPOLL_CTL_ADD, streams[i].source, EPOLLIN, &streams[i]) < 0)
+    for (int i = 0; i < STREAMS; i++) {
+        struct stream *stream = &streams[i];
+        if (stream->source < 0)
+            continue;
+        if (watch(EPOLL_CTL_ADD, stream->source, EPOLLIN, stream) < 0)
             return -1;
+        watch_reader(stream);
+    }
     return 0;
 }
 
@@ -218,6 +255,7 @@ static void forget_streams(void)
  * whoever reads learns that this was the end, also where the program itself goes on. */
 static void end_stream(struct stream *stream)
 {
+    leave_reader(stream);
     let_go(&stream->source);
     if (stream->target != stream->fd)
         let_go(&stream->target);
@@ -232,14 +270,14 @@ static void open_target(struct stream *stream)
 {
     char path[] = "/proc/self/fd/1";
 
-    stream->target = stream->fd;
-    if (stream->kind == KIND_SOCKET)
-        return;
     path[sizeof path - 2] = (char)('0' + stream->fd);
-    stream->target = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    stream->blocking = stream->target < 0;
-    if (stream->blocking)
-        stream->target = stream->fd;
+    if (stream->kind != KIND_SOCKET)
+        stream->target = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (stream->target >= 0)
+        return;
+    stream->blocking = stream->kind != KIND_SOCKET;
+    leave_reader(stream); /* it is to be watched for room */
+    stream->target = stream->fd;
 }
 
 static bool has_room(const struct stream *stream)
@@ -342,6 +380,25 @@ static void fill(struct stream *stream)
     }
 }
 
+static struct stream *stream_without_reader(const void *subject)
+{
+    for (int i = 0; i < STREAMS; i++)
+        if (subject == &streams[i].fd)
+            return &streams[i];
+    return NULL;
+}
+
+/* Nobody reads any more; what was written until now is for the tail alone. */
+static void give_up(struct stream *stream)
+{
+    ssize_t size = read(stream->source, stream->buffer, CHUNK_SIZE);
+
+    if (size > 0)
+        tail_add(stream->tail, stream->buffer, (size_t)size);
+    await_room(stream, false);
+    end_stream(stream);
+}
+
 /* Wait, with the signals of `mask` blocked, and move what there is to move. Return how many streams
  * had something, -1 with EINTR after a signal. */
 static int pass_on(int timeout_ms, const sigset_t *mask)
@@ -350,10 +407,13 @@ static int pass_on(int timeout_ms, const sigset_t *mask)
     int count = epoll_pwait(events, happened, STREAMS * 2, timeout_ms, mask);
 
     for (int i = 0; i < count; i++) {
-        struct stream *stream = happened[i].data.ptr;
+        struct stream *unread = stream_without_reader(happened[i].data.ptr);
+        struct stream *stream = unread == NULL ? happened[i].data.ptr : unread;
         if (stream->source < 0)
             continue;
-        if (stream->waiting)
+        if (unread != NULL)
+            give_up(stream);
+        else if (stream->waiting)
             flush(stream);
         else
             fill(stream);
@@ -573,8 +633,10 @@ static void leave_pump_behind(const sigset_t *mask)
     for (int i = 0; i < STREAMS; i++) {
         if (streams[i].source >= 0 && streams[i].target < 0)
             open_target(&streams[i]);
-        if (streams[i].source < 0 || streams[i].target != streams[i].fd)
-            let_go(&streams[i].fd);
+        if (streams[i].source >= 0 && streams[i].target == streams[i].fd)
+            continue;
+        leave_reader(&streams[i]);
+        let_go(&streams[i].fd);
     }
     close_others(nothing);
     if (chdir("/") == 0)

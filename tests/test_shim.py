@@ -80,10 +80,11 @@ class Stand:
 @pytest.fixture
 def stand(furnished: tuple[Stage, RecordingServer]) -> Stand:
     stage, server = furnished
+    stand = Stand(stage, server)
+    stand.fence()  # what an earlier test has sent is not this one's
     server.manners = Manners()
     server.by_id.clear()
     server.messages.clear()
-    stand = Stand(stage, server)
     stand.paths.breaker.unlink(missing_ok=True)
     return stand
 

@@ -7,6 +7,7 @@ and by the full path (the re-execution in ``BASH_ENV`` and ``.zshenv``).
 import contextlib
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -21,6 +22,7 @@ import psutil
 import pytest
 
 from agent_stage import PATIENCE_S, Seen, Stage, throwaway_stage
+from daemon_process import wait_until
 from flightrec.paths import HELPER_NAME, find_resource
 from helper_builds import sanitized_helper
 
@@ -396,6 +398,70 @@ def test_standard_descriptors_may_be_closed(stage: Stage, words: list[str], clos
         found.append((stage.run(launcher, environment), seen.read_text()))
 
     assert found[1] == found[0]
+
+
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh", "sh"])
+def test_a_reader_that_was_never_there_ends_a_program_at_its_first_word(
+    stage: Stage, tmp_path: Path, shell: str
+) -> None:
+    def run(environment: dict[str, str]) -> tuple[int, bool]:
+        reader, writer = os.pipe()
+        os.close(reader)
+        mark = tmp_path / "mark"
+        mark.unlink(missing_ok=True)
+        words = [shell, "-c", f"echo a; echo >{mark}; exit 3"]
+        done = subprocess.run(words, env=environment, stdout=writer, check=False)
+        os.close(writer)
+        return done.returncode, mark.exists()
+
+    assert run(stage.recorded) == run(stage.plain)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh", "sh"])
+def test_a_reader_that_goes_ends_a_program_at_its_next_word(
+    stage: Stage, tmp_path: Path, shell: str, kind: str
+) -> None:
+    def run(environment: dict[str, str]) -> tuple[int, bool]:
+        if kind == "pipe":
+            reader, writer = os.pipe()
+        else:
+            reader, writer = (end.detach() for end in socket.socketpair())
+        mark = tmp_path / "mark"
+        mark.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [shell, "-c", f"read -r line; echo b; echo >{mark}; exit 3"],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=writer,
+        )
+        os.close(writer)
+        os.close(reader)
+        if environment is stage.recorded:
+            wait_until(lambda: not os.path.lexists(f"/proc/{process.pid}/fd/1"))
+        process.communicate(b"go on\n", PATIENCE_S)
+        return process.returncode, mark.exists()
+
+    assert run(stage.recorded) == run(stage.plain)
+
+
+def test_a_pipe_with_a_name_may_get_another_reader(stage: Stage, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    first = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    with fifo.open("wb") as writer:
+        process = subprocess.Popen(
+            ["bash", "-c", "echo a; read -r line; echo b; exit 3"],
+            env=stage.recorded,
+            stdin=subprocess.PIPE,
+            stdout=writer,
+        )
+    wait_until(lambda: select.select([first], [], [], 0)[0])
+    assert os.read(first, 100) == b"a\n"
+    os.close(first)
+    with os.fdopen(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb") as second:
+        process.communicate(b"go on\n", PATIENCE_S)
+        assert (process.returncode, second.read()) == (3, b"b\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh", "sh"])
