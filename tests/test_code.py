@@ -80,6 +80,21 @@ def test_every_ignored_rule_has_its_reason_beside_it() -> None:
     assert not bare, "\n".join(bare)
 
 
+def test_no_pattern_repeats_a_group_possessively() -> None:
+    """Python before 3.11.5, Debian's for one, goes on inside such a group where it should not.
+
+    An atomic group around a repeated one, ``(?>(?:a|b)*)``, means the same and works everywhere.
+    """
+    possessive = re.compile(r"\)(?:[*+?]|\{[0-9]*,?[0-9]*\})\+")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in ROOT.glob("daemon/**/*.py")
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if possessive.search(line)
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_the_changelog_knows_the_version() -> None:
     source = (ROOT / "daemon/flightrec/__init__.py").read_text()
     version = re.search(r'__version__ = "(.+)"', source)

@@ -184,7 +184,7 @@ def check(rules: Iterable[BundledRule]) -> None:
             raise FlightrecError(f"the rule {rule.uid} {reason}")
 
 
-_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def _is_deep(content: bytes) -> bool:

@@ -69,17 +69,17 @@ def matcher(pattern: str) -> Matcher:
 
 def stretch(*parts: str) -> Matcher:
     """Return a matcher of the longest stretch made of ``parts``."""
-    return matcher("(?:" + "|".join(parts) + ")*+")
+    return matcher("(?>(?:" + "|".join(parts) + ")*)")
 
 
 # Each of these stands for a whole that hides nothing we have to look into.
 SINGLE = "'[^']*+'"
 ESCAPED = r"\\(?:.|\Z)"
-BACKTICKS = r"`(?:[^`\\]++|\\.)*+`"
+BACKTICKS = r"`(?>(?:[^`\\]++|\\.)*)`"
 DOLLAR = r"\$\$|\$\{\w+\}|\$(?![({\['])"
 _DOLLAR_QUOTED = r"\$\$|\$\{\w+\}|\$(?![({\[])"
-DOUBLE = rf'"(?:[^"\\$`]++|\\.|{_DOLLAR_QUOTED})*+"'
-ANSI = r"\$'(?:[^'\\]++|\\.)*+'"
+DOUBLE = rf'"(?>(?:[^"\\$`]++|\\.|{_DOLLAR_QUOTED})*)"'
+ANSI = r"\$'(?>(?:[^'\\]++|\\.)*)'"
 QUOTES = (SINGLE, ESCAPED, DOUBLE, ANSI, BACKTICKS, DOLLAR)
 _NO_PROCESS = r"[<>](?!\()"
 _COMMENT = r"(?<=[\s(])\#[^\n]*+"

@@ -17,26 +17,26 @@ _PART = re.compile(
     | (?P<continuation>\\\n)
     | \\(?P<escaped>.)
     | '(?P<single>[^']*)'
-    | \$'(?P<ansi>(?:[^'\\]|\\.)*+)'
-    | \$?"(?P<double>(?:[^"\\$`]++|\\.)*+)"
-    | (?P<active>`(?:[^`\\]|\\.)*+` | {_PARAMETER} | [(<>])
+    | \$'(?P<ansi>(?>(?:[^'\\]|\\.)*))'
+    | \$?"(?P<double>(?>(?:[^"\\$`]++|\\.)*))"
+    | (?P<active>`(?>(?:[^`\\]|\\.)*)` | {_PARAMETER} | [(<>])
     | \$(?P<localized>)(?=")
-    | (?P<mixed>"(?:[^"\\`]++|\\.|`(?:[^`\\]|\\.)*+`)*+")
+    | (?P<mixed>"(?>(?:[^"\\`]++|\\.|`(?>(?:[^`\\]|\\.)*)`)*)")
     | (?P<lone>.)
     """,
     re.VERBOSE,
 )
 _DOUBLE_PART = re.compile(
     rf"""(?s)
-      (?P<double>(?:[^"\\$`]++|\\.)++)
-    | (?P<active>`(?:[^`\\]|\\.)*+` | {_PARAMETER})
+      (?P<double>(?>(?:[^"\\$`]++|\\.)+))
+    | (?P<active>`(?>(?:[^`\\]|\\.)*)` | {_PARAMETER})
     | (?P<lone>.)
     """,
     re.VERBOSE,
 )
 _GLOB = re.compile(r"[*?\[]")
 _TILDE = re.compile(r"(?:^|[=:])~")
-_BRACES = re.compile(r"\{(?:[^{},.]++|\.(?!\.))*+(?:,|\.\.)")
+_BRACES = re.compile(r"\{(?>(?:[^{},.]++|\.(?!\.))*)(?:,|\.\.)")
 
 _DOUBLE_ESCAPE = re.compile(r'\\(?:\n|([\\"$`]))')
 _ANSI_ESCAPE = re.compile(

@@ -30,10 +30,10 @@ _ASSIGNED = lazy_pattern(
 )
 _CALLED = frozenset(["(", "["])
 _AFTER_CLOSING = frozenset(["", " ", "\n", "\t", "\r", ";", ",", ")", "|"])
-_IN_DOUBLE = lazy_pattern(r'(?:[^"\\\n]{1,4000}+|\\.){0,1000}+')
-_IN_SINGLE = lazy_pattern(r"(?:[^'\\\n]{1,4000}+|\\.){0,1000}+")
+_IN_DOUBLE = lazy_pattern(r'(?>(?:[^"\\\n]{1,4000}+|\\.){0,1000})')
+_IN_SINGLE = lazy_pattern(r"(?>(?:[^'\\\n]{1,4000}+|\\.){0,1000})")
 _BARE = lazy_pattern(
-    r"(?:[^\s\"'`,;&|<>(){}\[\]]{1,4000}+|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,1000}+"
+    r"(?>(?:[^\s\"'`,;&|<>(){}\[\]]{1,4000}+|,(?=[^\s\"'=,:]{1,64}(?:[\s,]|\Z))){1,1000})"
 )
 _BARE_IN_QUERY = lazy_pattern(r"[^\s\"'`&;|<>]{1,4000}")
 _LINE = lazy_pattern(r"[^\n]{1,4000}")

@@ -17,7 +17,7 @@ _KEY_LINE = lazy_pattern(
 )
 _KEY_BODY = lazy_pattern(r"[A-Za-z0-9+/]{16}")
 _PUTTY = lazy_pattern(
-    r"Private-Lines:[ \t]{0,4}[0-9]{1,3}((?:\s{1,4}[A-Za-z0-9+/=]{1,80}){1,100}+)"
+    r"Private-Lines:[ \t]{0,4}[0-9]{1,3}((?>(?:\s{1,4}[A-Za-z0-9+/=]{1,80}){1,100}))"
 )
 _PUTTY_MAC = lazy_pattern(r"Private-(?:MAC|Hash):[ \t]{0,4}([0-9a-f]{16,128})")
 
