@@ -100,9 +100,12 @@ class Pane:
 
     def type(self, line: str, until: str | None = None) -> str:
         """Type a line and Enter; wait for what is to appear, the next prompt by default."""
+        before = self.screen()
         self.press(line)
-        self.wait(lambda: not re.search(self._ready, self.screen()), f"{line!r} to be typed")
+        self.wait(lambda: self.screen() != before or not line.strip(), f"{line!r} to be typed")
+        before = self.screen()
         self.press("\r")
+        self.wait(lambda: self.screen() != before, f"Enter behind {line!r}")
         self.expect(until or self._ready)
         return self.screen()
 

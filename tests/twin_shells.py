@@ -115,8 +115,9 @@ class Twins:
 
     def type(self, line: str, until: str = PROMPT) -> None:
         """Type a line and Enter; wait for what is to appear then, the next prompt by default."""
+        before = [self.screen(pane) for pane in PANES]
         self.send(line)
-        self._wait(lambda screen: not re.search(PROMPT, screen), f"{line!r} to be typed")
+        self._wait(lambda screen: screen not in before, f"{line!r} to be typed")
         self.press("Enter")
         self.expect(until)
 
