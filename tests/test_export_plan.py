@@ -241,6 +241,45 @@ def test_claude_s_memory_can_be_stopped_before_it_was_written(
     assert memory.exists()
 
 
+# One file under two agents' names.
+
+
+def test_two_names_of_one_file_are_one_file(
+    home: Path, paths: Paths, store: Store, ask: Ask
+) -> None:
+    one, two = git_project(home, "one"), git_project(home, "two")
+    (home / ".claude").mkdir()
+    (home / ".codex").mkdir()
+    memory = home / ".claude/CLAUDE.md"
+    memory.touch()
+    (home / ".codex/AGENTS.md").symlink_to("../.claude/CLAUDE.md")
+    ask("claude", Kind.USER, one)
+    shared, project = ask("codex", Kind.USER, one)
+    keep(store, rule_of(one, number=1), rule_of(one, two, number=2, **SHARED))
+    export(store, paths)
+    first = memory.stat()
+
+    assert ids_in(memory) == ["002", str(one), "001"]
+    assert len(list(plan(View.read(store.connection), home, {}))) == 1
+    export(store, paths)
+    assert memory.stat().st_ino == first.st_ino
+    with store.transaction() as connection:
+        stop(connection, shared)
+        stop(connection, project)
+    export(store, paths)
+    assert ids_in(memory) == ["002"]
+
+
+def test_a_file_that_two_agents_read_takes_what_both_of_them_take(home: Path, ask: Ask) -> None:
+    project = git_project(home, "project")
+    (project / "CLAUDE.md").touch()
+    (project / "AGENTS.md").symlink_to("CLAUDE.md")
+    rows = [*ask("claude", Kind.TEAM, project), *ask("codex", Kind.TEAM, project)]
+    [file] = {file_of(row, View((), {}, tuple(rows))).form for row in rows}
+
+    assert (file.lines_max, file.bytes_max) == (400, 20_000)
+
+
 # A person's own file in the checkout.
 
 

@@ -91,17 +91,25 @@ class View:
         kept = tuple(row for row in self.rows if (row.path, row.project) not in gone)
         return replace(self, rows=kept)
 
-    def rows_of(self, path: Path) -> tuple[ExportRow, ...]:
+    def rows_of(self, real: Path) -> tuple[ExportRow, ...]:
         """Return why a file is written: nothing for one that is to be left alone."""
-        return tuple(r for r in self.rows if r.path == path and r.wanted is not Wanted.STOPPED)
+        return tuple(row for row in self._kept() if row.real == real)
+
+    def files(self) -> Iterator[tuple[ExportRow, ...]]:
+        """Yield why each file is written that is not to be left alone."""
+        found: dict[Path, list[ExportRow]] = {}
+        for row in self._kept():
+            found.setdefault(row.real, []).append(row)
+        yield from map(tuple, found.values())
+
+    def _kept(self) -> Iterator[ExportRow]:
+        return (row for row in self.rows if row.wanted is not Wanted.STOPPED)
 
 
 def plan(view: View, home: Path, environment: Mapping[str, str]) -> Iterator[MemoryFile]:
     """Yield the files to look at: those remembered, and Claude's memory where it is used."""
-    for path in dict.fromkeys(row.path for row in view.rows):
-        rows = view.rows_of(path)
-        if rows:
-            yield file_of(rows[0], view)
+    for rows in view.files():
+        yield _file_of(rows[0], rows, view)
     for row in _claude_rows(view, home, environment):
         yield file_of(row, view.with_rows([row]))
 
@@ -141,17 +149,27 @@ def _claude_homes(view: View, environment: Mapping[str, str]) -> Iterator[Mappin
 
 def file_of(row: ExportRow, view: View) -> MemoryFile:
     """Return what belongs into the file of a row, also for others that are kept there."""
-    rows = view.rows_of(row.path)
-    target = find_target(row.agent, row.kind)
-    form = target.form if target is not None else Form()
-    sections = tuple(_sections(rows, view))
-    return MemoryFile(rows, Location(row.path, row.boundary), form, sections)
+    return _file_of(row, view.rows_of(row.real), view)
+
+
+def _file_of(row: ExportRow, rows: tuple[ExportRow, ...], view: View) -> MemoryFile:
+    location = Location(row.path, row.boundary)
+    return MemoryFile(rows, location, _form_of(rows or (row,)), tuple(_sections(rows, view)))
+
+
+def _form_of(rows: Sequence[ExportRow]) -> Form:
+    """Return what all who read a file take; it begins as the first one's does."""
+    targets = (find_target(row.agent, row.kind) for row in rows)
+    forms = [Form() if target is None else target.form for target in targets]
+    lines_max, bytes_max = (min(f.lines_max for f in forms), min(f.bytes_max for f in forms))
+    return Form(lines_max, bytes_max, forms[0].header)
 
 
 def _sections(rows: Sequence[ExportRow], view: View) -> Iterator[Section]:
-    """Yield what stands in a file; what holds everywhere stands once, and first."""
+    """Yield what stands in a file, each project once; what holds everywhere stands first."""
     shared: tuple[Rule, ...] = ()
-    for row in sorted(rows, key=lambda row: row.project != ""):
+    one_for_each = {row.project: row for row in reversed(rows)}
+    for row in sorted(one_for_each.values(), key=lambda row: (row.project != "", rows.index(row))):
         if row.project == "":
             shared = shared_rules(view.rules)
             yield Section(shared)

@@ -41,6 +41,11 @@ class ExportRow:
     boundary: Path
     wanted: Wanted = Wanted.ASKED
 
+    @property
+    def real(self) -> Path:
+        """The file at the end of all links: many keep one file under two agents' names."""
+        return Path(os.path.realpath(self.path))
+
 
 def path_to_json(path: str) -> str:
     """Return a path as JSON can hold it, whatever its bytes are: each one as a letter."""

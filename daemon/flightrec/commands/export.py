@@ -186,7 +186,7 @@ def _named(path: str) -> Path:
 
 
 def _files_of(rows: Iterable[ExportRow], view: View) -> list[MemoryFile]:
-    return [file_of(row, view) for row in {row.path: row for row in rows}.values()]
+    return [file_of(row, view) for row in {row.real: row for row in rows}.values()]
 
 
 # --- differences -----------------------------------------------------------------------------
