@@ -108,7 +108,6 @@ static const char *const OUTER_PREFIXES[] = {
     "owner_is_alive() {",
     "{ echo 1000 >/proc/self/oom_score_adj; }",
     "{ socat TCP",
-    "/bin/bash -c '{ socat TCP",
     NULL,
 };
 
@@ -120,11 +119,19 @@ static bool begins_with_one_of(const char *text, const char *const *prefixes)
     return false;
 }
 
+/* A sandbox may start it by the person's shell, or ours: "/bin/bash -c '{ socat TCP...". */
+static bool begins_with_sandbox(const char *text)
+{
+    static const char REST[] = " -c '{ socat TCP";
+
+    return text[0] == '/' && strncmp(text + strcspn(text, " "), REST, sizeof REST - 1) == 0;
+}
+
 enum sh_line sh_judge(const char *text)
 {
     const char *first = text + strspn(text, " \t\n");
 
-    if (begins_with_one_of(first, OUTER_PREFIXES))
+    if (begins_with_one_of(first, OUTER_PREFIXES) || begins_with_sandbox(first))
         return SH_OUTER;
     if (strcmp(first, "env") == 0 || begins_with_one_of(first, SILENT_PREFIXES))
         return SH_SILENT;

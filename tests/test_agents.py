@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.clients import CLIENTS, MORE_CLIENTS, Client, Shell, sandboxed_codex
+from agents.clients import CLIENTS, MORE_CLIENTS, Client, Shell, sandboxed
 from agents.installs import NotInstalledError, UnreachableError
 from agents.story import COMPOUNDS, tell
 from agents.support_table import kept_rows, render, row_of, table_in_readme
@@ -93,19 +93,25 @@ def test_an_agent_whose_shell_is_zsh_is_recorded_and_warned(
 
 
 @pytest.mark.parametrize(
-    "kind", ["workspace-write", pytest.param("read-only", marks=pytest.mark.full)]
+    ("name", "kind"),
+    [
+        ("codex", "workspace-write"),
+        pytest.param("codex", "read-only", marks=pytest.mark.full),
+        pytest.param("claude", "", marks=pytest.mark.full),
+    ],
 )
 def test_a_sandbox_around_the_commands_hides_none_and_lets_the_hint_through(
-    kind: str, home: Path, record_property: RecordProperty
+    name: str, kind: str, home: Path, record_property: RecordProperty
 ) -> None:
     helper()
-    codex = sandboxed_codex(kind)
+    client = sandboxed(name, kind)
 
-    seen = tell(codex, install(codex, record_property), home)
+    seen = tell(client, install(client, record_property), home)
 
-    if "not a git command" not in seen.plain[0]:  # it takes namespaces, which containers may lack
-        record_property("not driven", f"Codex's sandbox ({seen.plain[0].splitlines()[-1]})")
-        pytest.skip(seen.plain[0])
+    first = "".join(seen.plain[:1])
+    if "not a git command" not in first:  # it takes namespaces, which containers may lack
+        record_property("not driven", f"the sandbox of {client.title} ({first.strip()[-80:]})")
+        pytest.skip(first)
     assert (seen.missed, seen.doubles, seen.changed) == ([], [], [])
     assert seen.hints == 1
     assert seen.remembers

@@ -547,7 +547,9 @@ def test_the_helper_knows_the_probes_that_the_daemon_knows(stand: Stand, prefix:
     assert stand.runs(["sh", "-c", f"{prefix}x\ngit --version"]) == []
 
 
-@pytest.mark.parametrize("prefix", OUTER_PREFIXES)
+@pytest.mark.parametrize(
+    "prefix", [*OUTER_PREFIXES, "/bin/bash -c '{ socat TCP", "/agents/shells/zsh -c '{ socat TCP"]
+)
 def test_the_helper_knows_the_outer_shells_that_the_daemon_knows(stand: Stand, prefix: str) -> None:
     runs = stand.runs(["sh", "-c", f"{prefix}"])
 

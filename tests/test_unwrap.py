@@ -61,7 +61,13 @@ def test_any_command_comes_back_unchanged_from_an_eval(command: str) -> None:
     assert unwrap(claude(command, pipeline=True)) == command
 
 
-@pytest.mark.parametrize("prefix", SILENT_PREFIXES + OUTER_PREFIXES)
+SANDBOXES = (
+    "/bin/bash -c '{ socat TCP",
+    "/home/dev/.local/state/agents/shells/zsh -c '{ socat TCP",
+)
+
+
+@pytest.mark.parametrize("prefix", SILENT_PREFIXES + OUTER_PREFIXES + SANDBOXES)
 def test_an_agent_s_own_work_is_no_command(prefix: str) -> None:
     assert unwrap(prefix + "x'; true") is None
 

@@ -27,9 +27,11 @@ OUTER_PREFIXES = (
     "owner_is_alive() {",  # droid: supervisor
     "{ echo 1000 >/proc/self/oom_score_adj; }",  # Vibe: becomes the shell of the command
     "{ socat TCP",  # Claude Code's sandbox: proxies around the command
-    "/bin/bash -c '{ socat TCP",
 )
 """An agent's shell that starts another one, which is the model's: that one is recorded."""
+
+_SANDBOX = re.compile(r"/\S+ -c '\{ socat TCP")
+"""The same of Claude Code, by the full path of the person's shell, or of what stands in for it."""
 
 SILENT_LINES = frozenset(("env",))
 """Claude Code asks the login shell for its environment so."""
@@ -74,6 +76,8 @@ def unwrap(line: str) -> str | None:
     """
     text = line.lstrip()
     if text in SILENT_LINES or text.startswith(SILENT_PREFIXES + OUTER_PREFIXES):
+        return None
+    if _SANDBOX.match(text):
         return None
     if any(mark in text for mark in _EVAL_MARKS):
         return _last_eval(text) or line

@@ -333,7 +333,18 @@ MORE_CLIENTS: tuple[Client, ...] = (
 """Driven by long rounds."""
 
 
-def sandboxed_codex(kind: str) -> Client:
-    """Return Codex with a sandbox around its commands: ``read-only`` or ``workspace-write``."""
-    (codex,) = (client for client in CLIENTS if client.name == "codex")
-    return dataclasses.replace(codex, setup=lambda url: _codex(url, ("--sandbox", kind)))
+def sandboxed(name: str, kind: str = "") -> Client:
+    """Return a client with a sandbox around its commands.
+
+    Codex has two kinds, ``read-only`` and ``workspace-write``; Claude Code needs bwrap and socat.
+    """
+    (client,) = (client for client in CLIENTS if client.name == name)
+    if name == "codex":
+        return dataclasses.replace(client, setup=lambda url: _codex(url, ("--sandbox", kind)))
+    settings = {
+        "sandbox": {"enabled": True, "failIfUnavailable": True, "allowUnsandboxedCommands": False}
+    }
+    files = {".claude/settings.json": json.dumps(settings)}
+    return dataclasses.replace(
+        client, setup=lambda url: dataclasses.replace(_claude(url), files=files)
+    )
