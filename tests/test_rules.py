@@ -315,6 +315,47 @@ def test_a_mistyped_option_is_a_rule_of_its_subcommand(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("failing", "error", "working", "rule"),
+    [
+        (
+            "python3 d.py x --dry_run",
+            "d.py: error: unrecognized arguments: --dry_run",
+            "python3 d.py x --dry-run",
+            ("python3 d.py ... --dry_run ...", "python3 d.py ... --dry-run ...", Scope.PROJECT),
+        ),
+        (
+            "python3 d.py -v snyc",
+            "d.py: error: argument cmd: invalid choice: 'snyc' (choose from 'sync')",
+            "python3 d.py -v sync",
+            ("python3 d.py ... snyc ...", "python3 d.py ... sync ...", Scope.PROJECT),
+        ),
+        (
+            "python3 -m pytest --vv",
+            "pytest: error: unrecognized arguments: --vv",
+            "python3 -m pytest -vv",
+            ("python3 -m pytest ... --vv ...", "python3 -m pytest ... -vv ...", Scope.USER),
+        ),
+        (
+            "python3 -m pip instal x",
+            'ERROR: unknown command "instal" - maybe you meant "install"',
+            "python3 -m pip install x",
+            ("python3 -m pip ... instal ...", "python3 -m pip ... install ...", Scope.USER),
+        ),
+        (
+            "node --chek a.js",
+            "node: bad option: --chek",
+            "node --check a.js",
+            ("node ... --chek ...", "node ... --check ...", Scope.USER),
+        ),
+    ],
+)
+def test_what_an_interpreter_understands_depends_on_what_it_runs(
+    tmp_path: Path, failing: str, error: str, working: str, rule: tuple[str, str, Scope]
+) -> None:
+    assert learn(failing, 2, error, working, tmp_path) == rule
+
+
 def test_the_value_of_a_mistyped_option_is_a_slot(tmp_path: Path) -> None:
     error = "ls: unrecognized option '--colr=auto'\nTry 'ls --help' for more information.\n"
     learned = learn("ls --colr=auto x", 2, error, "ls --color=auto x", tmp_path)

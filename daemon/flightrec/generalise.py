@@ -14,6 +14,7 @@ from rapidfuzz.distance import OSA
 from flightrec.classify import Failure, FailureKind
 from flightrec.harmless import is_harmless
 from flightrec.ingest import CommandRun
+from flightrec.invocation import PYTHON
 from flightrec.matching import WORDS_MAX, directory_of, is_assignment
 from flightrec.pairing import Recovery, RecoveryKind
 from flightrec.programs import REPOSITORY_RUNNERS, Where, where_is
@@ -139,6 +140,7 @@ def _place(recovery: Recovery, trigger: Trigger, remedy: Remedy, shape: Shape, p
         and recovery.failure.domain not in _OF_PROJECTS
         and where is Where.OUTSIDE
         and (_has_slots(shape.trigger) or not _names_files(shape.trigger))
+        and not (_is_interpreter(shape.trigger[0]) and _names_files(shape.trigger))
     )
     scope = Scope.USER if general else Scope.PROJECT
     return Draft(trigger, remedy, scope, where is Where.INSIDE, recovery.proven)
@@ -329,7 +331,9 @@ def _subcommand(failure: Failure, failed: Words, fixed: Words) -> Shape | None:
         if not _ends_with(fixed[place:], rest) or len(fixed) - len(rest) <= place:
             return None
         return _other_tool(failed[: place + 1], rest, fixed)
-    before = _with_options(failed[:place])
+    run = _script(failed, place)
+    script: Pattern = (*_values(failed[:run]), Slot(8, Takes.OPTIONS)) if run else ()
+    before = (*script, *_with_options(failed[run:place]))
     new = _sources(fixed[place : place + count])
     return Shape((*before, bad, REST), (*_quoted(before), *new, REST), same_tool=True)
 
@@ -375,7 +379,7 @@ def _option(failure: Failure, failed: Words, fixed: Words) -> Shape | None:
     new = _option_instead(failed, fixed, place)
     if new is None:
         return None
-    before = _before_option(failure, failed[:place])
+    before = _before_option(failure, failed[:place], _script(failed, place) or 1)
     bad = failed[place]
     old_name, equals, value = bad.value.partition("=")
     if equals and len(new) == 1 and new[0].value.partition("=")[2] == value:
@@ -415,11 +419,11 @@ def _option_instead(failed: Words, fixed: Words, place: int) -> Words | None:
     return None
 
 
-def _before_option(failure: Failure, before: Words) -> Pattern:
-    """Return program and subcommand with room for any words behind each."""
+def _before_option(failure: Failure, before: Words, head: int) -> Pattern:
+    """Return the ``head`` (program, script) and subcommand with room for any words behind each."""
     wanted = set(failure.subcommand.split())
-    parts: list[str | Slot] = [before[0].value, Slot(1, Takes.WORDS)]
-    for word in _values(before[1:]):
+    parts: list[str | Slot] = [*_values(before[:head]), Slot(1, Takes.WORDS)]
+    for word in _values(before[head:]):
         if word in wanted:
             parts += [word, Slot(len(parts), Takes.WORDS)]
     return tuple(parts)
@@ -463,6 +467,25 @@ def _what_is_run(words: Words) -> int:
         if not word.value.startswith("-"):
             return index + 1
     return len(words)
+
+
+def _script(words: Words, before: int) -> int:
+    """Return how many words, fewer than ``before``, name the script that an interpreter runs."""
+    head = _what_is_run(words)
+    return head if _is_interpreter(words[0].value) and head <= before else 0
+
+
+def _is_interpreter(program: str | Slot) -> bool:
+    """Whether what this program understands depends on what it runs."""
+    if isinstance(program, Slot):
+        return False
+    name = program.rpartition("/")[2]
+    return PYTHON.match(name) is not None or name in _INTERPRETERS
+
+
+_INTERPRETERS = frozenset(
+    ("bash", "bun", "dash", "deno", "java", "lua", "node", "perl", "php", "ruby", "sh", "zsh")
+)
 
 
 def _no_upstream(_failure: Failure, failed: Words, fixed: Words) -> Shape | None:
