@@ -191,6 +191,7 @@ REPLACED = [
     [("psql -U smm -l", 2, 'FATAL:  Peer authentication failed for user "smm"'), ("psql -U ada -l",)],
     [("grep -P '*x' f", 2, "grep: quantifier does not follow a repeatable item"), ("grep -F '*x' f",)],
     [("grep -A a f", 2, "grep: a: invalid context length argument"), ("grep -A1 a f",)],
+    [("cargo compile", 101, "error: no such subcommand: `compile`"), ("cargo build",)],
     # quoting and expressions
     [("[ 1 = 1] && echo", 2, "bash: [: missing `]'"), ("[ 1 = 1 ] && echo",)],
     [("awk -F, print $2 f", 1, "awk: cmd. line:1: ^ syntax error"), ("awk -F, '{print $2}' f",)],
@@ -247,6 +248,7 @@ AROUND = [
     ("directory", (), [("npm run build", 1, 'npm error Missing script: "build"'), ("npm run build -w packages/a",)]),
     ("directory", (), [("mvn -q validate", 1, "there is no POM in this directory (/home/ada/app)."), ("mvn -q -f svc validate",)]),
     ("directory", (), [("hg log", 255, "abort: no repository found in '/home/ada/app' (.hg not found)"), ("hg -R lib log",)]),
+    ("prerequisite", (1,), [("node a.js", 1, "Error: Cannot find module 'ms2'"), ("npm install ./lib",), ("node a.js",)]),
     ("prerequisite", (1,), [("unzip -t d.zip", 9, "unzip:  cannot find or open d.zip, d.zip.zip or d.zip.ZIP."), ("zip -qr d.zip d",), ("unzip -t d.zip",)]),
     ("prerequisite", (1,), [("docker context use prod", 1, 'context "prod": context not found: open /home/ada/.docker/contexts/meta.json: no such file or directory'), ("docker context create prod",), ("docker context use prod",)]),
     ("directory", (), [("pytest -q pkg/tests", 2, NO_MODULE.format("lib")), ("cd pkg && pytest -q tests",)]),

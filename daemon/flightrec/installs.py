@@ -43,9 +43,15 @@ def is_installed_by(named: Sequence[str], invocation: Invocation) -> bool:
 
 
 def begins_alike(named: Sequence[str], invocation: Invocation) -> bool:
-    """Whether a package's name begins as one of the things does that an error names."""
+    """Whether a package's name begins as one of the things does that an error names.
+
+    What is installed from a folder or an address may have any name.
+    """
     beginnings = {_bare(name)[:ALIKE] for name in named}
-    return any(_bare(package)[:ALIKE] in beginnings for package in packages(invocation))
+    return any(
+        _bare(package)[:ALIKE] in beginnings or package.startswith((".", "/")) or ":" in package
+        for package in packages(invocation)
+    )
 
 
 def _forms(name: str) -> set[str]:

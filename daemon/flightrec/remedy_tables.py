@@ -570,6 +570,7 @@ SYNONYMS: tuple[frozenset[str], ...] = tuple(
         "move mv rename",
         "edit config",
         "exec run",
+        "build compile",
         "quit exit abort",
         "login auth signin",
     )
