@@ -316,6 +316,22 @@ def test_a_local_file_outside_git_needs_no_hiding(
     assert [found.name for found in folder.iterdir()] == ["CLAUDE.local.md"]
 
 
+def test_a_folder_that_only_a_checkout_takes_for_gits_is_left_alone(
+    home: Path, paths: Paths, store: Store, ask: Ask
+) -> None:
+    """T5: a checkout names a folder of the person as its git folder."""
+    victim, project = home / "victim", home / "project"
+    victim.mkdir()
+    project.mkdir()
+    (project / ".git").write_text("gitdir: ../victim\n")
+    ask("claude", Kind.LOCAL, project)
+    keep(store, rule_of(project))
+    export(store, paths)
+
+    assert ids_in(project / "CLAUDE.local.md") == ["001"]
+    assert list(victim.iterdir()) == []
+
+
 def test_a_local_file_is_not_written_where_it_cannot_be_hidden(
     home: Path, paths: Paths, store: Store, ask: Ask, tmp_path: Path
 ) -> None:

@@ -16,7 +16,8 @@ PATIENCE_S = 10
 
 def exclude_file(place: Place) -> Location | None:
     """Return the file that lists what git should not see at this place; None outside git."""
-    if not place.in_git:
+    # A checkout may name any folder as its git folder: git looks for HEAD in it, too.
+    if not place.in_git or not os.path.lexists(f"{place.project}/HEAD"):
         return None
     return Location(Path(place.project, "info/exclude"), Path(place.project))
 
