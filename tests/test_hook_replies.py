@@ -48,9 +48,20 @@ def hinting() -> Iterator[DaemonProcess]:
 
 
 def teach(daemon: DaemonProcess) -> None:
+    mistype_thrice(daemon)
+    wait_until(lambda: is_hinted(daemon, "gti status"))
+
+
+def mistype_thrice(daemon: DaemonProcess) -> None:
     for _ in range(3):
         with daemon.relay() as shell:
             mistype(shell)
+
+
+def is_hinted(daemon: DaemonProcess, command: str) -> bool:
+    """Whether a shell has its hint: on a busy machine its folder is found too late at first."""
+    with daemon.relay() as shell:
+        return shell.ask(command)[1].verdict is Verdict.HINT
 
 
 def mistype(shell: FakeRelay) -> None:
@@ -144,7 +155,7 @@ def test_a_person_who_wants_no_hints_has_none_by_hook(home: Path) -> None:
     config.write_text("[hints]\nenabled = false\n")
     with DaemonProcess(home) as daemon:
         daemon.wait_for_writer()
-        teach(daemon)
+        mistype_thrice(daemon)
         hooked = Hooked(daemon, "claude")
         assert hooked.before("gti status") == {}
         assert hooked.hook(BEGINNINGS["claude"]) == {}
@@ -314,6 +325,7 @@ def test_what_a_person_says_right_after_a_failure_waits_for_his_approval(
         assert Hooked(daemon, "claude").before("git statsu") == {}
 
         daemon.ask("rule_approve", rule=rule.id)
+        wait_until(lambda: is_hinted(daemon, "git statsu"))
         told = Hooked(daemon, "claude").before("git statsu")["hookSpecificOutput"]
         assert told["additionalContext"].endswith("; try: git status")
 

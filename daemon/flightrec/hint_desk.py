@@ -29,12 +29,15 @@ from flightrec.places import Place, Places, existing_folder, find_place, working
 from flightrec.redact import Redactor
 from flightrec.rules import Guard
 from flightrec.sessions import Session
-from flightrec.wire import CommandFinished, CommandStarting
+from flightrec.wire import CommandFinished, CommandStarting, Source
 
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 0.015
-"""How long a place is waited for: the relay waits 20 ms for the whole reply."""
+HOOK_PATIENCE_S = 0.08
+"""How long a place is waited for: shells wait 20 ms for the whole reply, an agent's hook 100 ms."""
+
+SHELLS_OF_PEOPLE = frozenset((Source.RELAY, Source.PTY))
 
 PLACE_LASTS_S = 5.0
 """An older place is used once more while it is looked up again (git init, clone)."""
@@ -69,12 +72,18 @@ class PlaceFinder:
         for _ in range(THREADS):
             threading.Thread(target=self._work, daemon=True).start()
 
-    def find(self, command: str, cwd: str, then: Callable[[Place | None], None]) -> None:
+    def find(
+        self,
+        command: str,
+        cwd: str,
+        then: Callable[[Place | None], None],
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         """Call ``then`` with the place, at once if it is known, with None if that takes long."""
         where = _Where(working_folder(command, cwd), cwd)
         place, found_s = self._known.get(where, (None, 0.0))
         if place is None:
-            self._look_up(where, then)
+            self._look_up(where, then, patience_s)
             return
         then(place)
         if time.monotonic() - found_s > PLACE_LASTS_S:
@@ -84,13 +93,18 @@ class PlaceFinder:
         """Find the place for the next time."""
         self._look_up(_Where(cwd, cwd), lambda _: None)
 
-    def _look_up(self, where: _Where, then: Callable[[Place | None], None]) -> None:
+    def _look_up(
+        self,
+        where: _Where,
+        then: Callable[[Place | None], None],
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         if self._lookups >= LOOKUPS_MAX:
             then(None)
             return
         loop = asyncio.get_running_loop()
         answer = _Once(then)
-        too_late = loop.call_later(PATIENCE_S, answer, None)
+        too_late = loop.call_later(patience_s, answer, None)
 
         def arrived(place: Place | None) -> None:
             self._lookups -= 1
@@ -217,7 +231,7 @@ class HintDesk:
         def look(place: Place) -> Decision | None:
             return self._guards.decide(self._index, _context(starting, session, place), able)
 
-        self._answer(starting, look, answer)
+        self._answer(starting, look, answer, HOOK_PATIENCE_S)
 
     def brief(self, cwd: bytes, answer: BriefingAnswer) -> None:
         """Answer with what an agent is told whose session begins in this directory."""
@@ -229,7 +243,7 @@ class HintDesk:
         if self._is_empty:
             answer("")
         else:
-            self._finder.find("", os.fsdecode(cwd), placed)
+            self._finder.find("", os.fsdecode(cwd), placed, HOOK_PATIENCE_S)
 
     def ended(self, starting: CommandStarting, finished: CommandFinished) -> None:
         """Take note of how a command ended: a rewritten one that failed is not written so again."""
@@ -245,7 +259,8 @@ class HintDesk:
         def look(place: Place) -> Hint | None:
             return self._index.find(_context(starting, session, place))
 
-        self._answer(starting, look, answer)
+        is_hook = starting.source is Source.HOOK
+        self._answer(starting, look, answer, HOOK_PATIENCE_S if is_hook else PATIENCE_S)
 
     def after(
         self,
@@ -265,7 +280,9 @@ class HintDesk:
                 return None
             return self._index.find_after_failure(context, failure.kind)
 
-        self._answer(starting, look, answer)
+        # An agent's shells ask no more when a command has ended: that is its hook's question.
+        is_hook = starting.source not in SHELLS_OF_PEOPLE
+        self._answer(starting, look, answer, HOOK_PATIENCE_S if is_hook else PATIENCE_S)
 
     def _failure_of(self, starting: CommandStarting, finished: CommandFinished) -> Failure | None:
         end = msgspec.structs.replace(finished, tail=finished.tail[-TAIL_MAX:])
@@ -277,6 +294,7 @@ class HintDesk:
         starting: CommandStarting,
         look: Callable[[Place], _Found | None],
         answer: Callable[[_Found | None], None],
+        patience_s: float,
     ) -> None:
         def placed(place: Place | None) -> None:
             answer(_guarded(look, place) if place is not None else None)
@@ -284,7 +302,8 @@ class HintDesk:
         if self._is_empty:
             answer(None)
         else:
-            self._finder.find(to_text(starting.command), os.fsdecode(starting.cwd), placed)
+            command, cwd = to_text(starting.command), os.fsdecode(starting.cwd)
+            self._finder.find(command, cwd, placed, patience_s)
 
 
 def _guarded(look: Callable[[Place], _Found | None], place: Place) -> _Found | None:

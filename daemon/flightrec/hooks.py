@@ -8,9 +8,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import msgspec
 
@@ -21,7 +19,9 @@ from flightrec.agent_marks import MARKS, session_id
 from flightrec.guard import Decision
 from flightrec.hint_desk import HintDesk
 from flightrec.hints import Hint, HintShown
+from flightrec.hook_answer import HookAnswer, Send
 from flightrec.hook_replies import NOTHING, able, reply_context, reply_gate, shows
+from flightrec.hook_story import folder_of, starting_of
 from flightrec.missed import Missed
 from flightrec.prompt_corrections import read_prompt
 from flightrec.rules import Guard
@@ -29,14 +29,11 @@ from flightrec.sessions import Session
 from flightrec.tool_use import ToolUse, feed_of
 from flightrec.tool_uses import ToolUses
 from flightrec.wire import (
-    COMMAND_MAX,
     CommandFinished,
     CommandStarting,
     HookFired,
-    HookReply,
     SessionEnded,
     Source,
-    encode,
 )
 
 log = logging.getLogger(__name__)
@@ -48,10 +45,6 @@ MARKED = frozenset(mark.agent for mark in MARKS if mark.session)
 """Agents whose shells know the session's name."""
 
 SESSIONS_MAX = 1024
-FOLDER_MAX = 4096
-
-Send = Callable[[bytes], None]
-"""Sends a frame to the helper of one hook."""
 
 
 class Memory(Protocol):
@@ -88,13 +81,12 @@ class Hooks:
         self._uses = ToolUses()
         self._sessions: OrderedDict[bytes, bytes] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
-        self._boot = _boot_id()
 
     # --- hooks -------------------------------------------------------------------------------
 
     def handle(self, fired: HookFired, send: Send) -> None:
         """Do what an event asks for, and answer it, now or a little later."""
-        answer = _Answer(fired, send)
+        answer = HookAnswer(fired, send)
         event = self._read(fired)
         if event is None or self._is_private(event, fired):
             answer(NOTHING)
@@ -125,7 +117,7 @@ class Hooks:
         private = self._memory.is_private(self._starting(event, fired))
         return private or event.command.startswith(" ")
 
-    def _before(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
+    def _before(self, event: AgentEvent, fired: HookFired, answer: HookAnswer) -> None:
         starting = self._starting(event, fired)
         use = self._uses.announce(starting, time.monotonic(), loose=_is_loose(fired))
         if not (answer.is_awaited and self._memory.may_answer) or use.run != starting.run:
@@ -155,7 +147,7 @@ class Hooks:
         modes = able(answer.agent, event)
         self._memory.desk.gate(starting, session, answer.by(decided), modes)
 
-    def _after(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
+    def _after(self, event: AgentEvent, fired: HookFired, answer: HookAnswer) -> None:
         end = event.end or End()
         starting = self._starting(event, fired)
         self._memory.note(starting, fired.path)
@@ -168,7 +160,7 @@ class Hooks:
         self._tell_due()
 
     def _answer_after(
-        self, use: ToolUse, event: AgentEvent, fired: HookFired, answer: "_Answer"
+        self, use: ToolUse, event: AgentEvent, fired: HookFired, answer: HookAnswer
     ) -> None:
         feed = feed_of(use)
         if not (answer.is_awaited and self._memory.may_answer and feed.finished.exit):
@@ -186,7 +178,7 @@ class Hooks:
         else:
             answer(NOTHING)
 
-    def _begin_session(self, event: AgentEvent, fired: HookFired, answer: "_Answer") -> None:
+    def _begin_session(self, event: AgentEvent, fired: HookFired, answer: HookAnswer) -> None:
         if not (answer.is_awaited and self._memory.may_answer):
             answer(NOTHING)
             return
@@ -194,7 +186,7 @@ class Hooks:
         def briefed(text: str) -> None:
             answer(reply_context(answer.agent, event, text))
 
-        self._memory.desk.brief(_folder(event, fired), answer.by(briefed))
+        self._memory.desk.brief(folder_of(event, fired), answer.by(briefed))
 
     def _take_note(self, event: AgentEvent, fired: HookFired) -> None:
         session = self._session(event, fired)
@@ -311,73 +303,10 @@ class Hooks:
         return self._sessions.get(own, own)
 
     def _starting(self, event: AgentEvent, fired: HookFired) -> CommandStarting:
-        """Return what a shell would have said of this command."""
-        command = event.command.encode("utf-8", "replace")
-        return CommandStarting(
-            run=fired.id,
-            session=self._session(event, fired),
-            source=Source.HOOK,
-            shell=b"",
-            pid=fired.pid,
-            tty=b"",
-            cwd=_folder(event, fired),
-            command=command[:COMMAND_MAX],
-            command_total=len(command),
-            boot=self._boot,
-            mono_us=time.monotonic_ns() // 1000,
-            wall_us=time.time_ns() // 1000,
-            wants_reply=False,
-            agent=fired.agent,
-            tool_use_id=event.tool_use_id.encode("utf-8", "replace")[:256] or None,
-        )
-
-
-def _folder(event: AgentEvent, fired: HookFired) -> bytes:
-    """Return where the event happened, as the client says; else where its hook was started."""
-    folder = event.cwd.encode("utf-8", "replace")
-    is_usable = folder.startswith(b"/") and b"\0" not in folder and len(folder) <= FOLDER_MAX
-    return folder if is_usable else fired.cwd
+        return starting_of(event, fired, self._session(event, fired))
 
 
 def _is_loose(fired: HookFired) -> bool:
     """Whether the shells of this client have no way to know its session."""
     agent = fired.agent.decode("ascii", "replace")
     return fired.session is None and agent not in MARKED
-
-
-_Found = TypeVar("_Found")
-
-
-class _Answer:
-    """Answers one hook, once: whoever waits for it gets its answer, whatever is wrong here."""
-
-    def __init__(self, fired: HookFired, send: Send) -> None:
-        self.agent = fired.agent.decode("ascii", "replace")
-        self.is_awaited = fired.wants_reply
-        self._id = fired.id
-        self._send = send
-        self._is_given = not fired.wants_reply
-
-    def __call__(self, text: bytes) -> None:
-        if not self._is_given:
-            self._is_given = True
-            self._send(encode(HookReply(self._id, text)))
-
-    def by(self, work: Callable[[_Found], None]) -> Callable[[_Found], None]:
-        """Return what answers with nothing where ``work`` cannot."""
-
-        def guarded(found: _Found) -> None:
-            try:
-                work(found)
-            except Exception:
-                log.exception("could not answer a hook of %s", self.agent)
-                self(NOTHING)
-
-        return guarded
-
-
-def _boot_id() -> bytes:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_bytes().strip()
-    except OSError:
-        return b""
