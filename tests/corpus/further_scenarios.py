@@ -781,7 +781,6 @@ fixed("file", "cp-r", "mkdir -p assets; touch assets/x", ["cp assets public", "c
 fixed("file", "rm-r", "mkdir -p tmpd; touch tmpd/x", ["rm tmpd", "rm -r tmpd"], pair(0, 1, caution="destructive"))
 fixed("file", "mkdir-p-f", "", ["mkdir src/components/ui", "mkdir -p src/components/ui"], pair(0, 1))
 fixed("file", "chmod", "printf '#!/bin/sh\\necho 1\\n' > deploy.sh", ["./deploy.sh prod", "chmod +x deploy.sh", "./deploy.sh prod"], pair(0, 2, "prerequisite", 1))
-fixed("file", "sudo-write", "", ["echo '127.0.0.1 x' >> /etc/hosts", "echo '127.0.0.1 x' | sudo tee -a /etc/hosts >/dev/null"], pair(0, 1, "privilege", **PRIV))
 fixed("file", "sudo-rm", "sudo touch /opt/frx", ["rm -f /opt/frx", "sudo rm -f /opt/frx"], pair(0, 1, "privilege", kind_also=["replace"], caution="destructive"))
 fixed("file", "tar-x", "mkdir d; touch d/a; tar -cjf d.tar.bz2 d", ["tar -xzf d.tar.bz2", "tar -xjf d.tar.bz2"], pair(0, 1))
 fixed("file", "tar-missing", "mkdir dist; touch dist/a", ["tar -czf out/dist.tgz dist", "mkdir out", "tar -czf out/dist.tgz dist"], pair(0, 2, "prerequisite", 1))
