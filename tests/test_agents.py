@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from agents.clients import CLIENTS, MORE_CLIENTS, Client, Shell, sandboxed
+from agents.client_run import daemon_for, place_for
+from agents.clients import AIDER, CLIENTS, MORE_CLIENTS, Client, Shell, sandboxed
 from agents.installs import NotInstalledError, UnreachableError
 from agents.story import COMPOUNDS, tell
 from agents.support_table import kept_rows, render, row_of, table_in_readme
@@ -115,6 +116,21 @@ def test_a_sandbox_around_the_commands_hides_none_and_lets_the_hint_through(
     assert (seen.missed, seen.doubles, seen.changed) == ([], [], [])
     assert seen.hints == 1
     assert seen.remembers
+
+
+@pytest.mark.full
+def test_what_aider_runs_is_recorded_and_what_it_asks_for_itself_is_not(
+    home: Path, record_property: RecordProperty
+) -> None:
+    helper()
+    program = install(AIDER, record_property)
+
+    with place_for(AIDER, program, home) as place, daemon_for(place) as daemon:
+        _, done = place.run((), recorded=True)
+        runs = daemon.query("SELECT command, exit, agent FROM runs")
+
+    assert "'statsu' is not a git command" in done.stdout
+    assert runs == [("git statsu", 1, "aider")]
 
 
 def test_the_readme_has_the_table_of_the_last_agents_that_were_driven() -> None:

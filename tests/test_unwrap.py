@@ -134,6 +134,8 @@ def test_a_tool_that_an_agent_starts_for_itself_is_no_command() -> None:
 @pytest.mark.parametrize(
     ("agent", "line"),
     [
+        ("aider", "git version"),
+        ("aider", "git config --get user.email"),
         ("copilot", "git --version"),
         ("copilot", "git --no-optional-locks -C /repo -c core.fsmonitor=false remote -v"),
         ("gptme", "git -c core.fsmonitor= -c core.hooksPath=/dev/null status --short"),

@@ -45,6 +45,7 @@ What such an agent starts without one, ``git ls-files`` for its own ends, no mod
 """
 
 OWN_TOOLS: Mapping[str, re.Pattern[str]] = {
+    "aider": re.compile(r"git (version|config --get user\.(name|email)|check-ignore \.aider)\Z"),
     "copilot": re.compile(r"git (--version\Z|--no-optional-locks )"),
     "gptme": re.compile(r"git (-c core\.fsmonitor= |-C \S+ rev-parse --abbrev-ref HEAD\Z)"),
 }

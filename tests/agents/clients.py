@@ -298,6 +298,18 @@ def _gptme(url: str) -> Setup:
     )
 
 
+def _aider(url: str) -> Setup:
+    quiet = ("--no-show-model-warnings", "--no-check-update", "--analytics-disable", "--no-pretty")
+    return Setup(
+        ("--model", "openai/mock", *quiet, "--yes-always", "--message", "/run git statsu"),
+        {
+            "OPENAI_API_KEY": KEY,
+            "OPENAI_API_BASE": f"{url}/v1",
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        },
+    )
+
+
 _CODEX = re.compile(r"Chunk ID: \w+\nWall time: [\d.]+ seconds\n|Original token count: \d+\n")
 _GEMINI = re.compile(r"\nProcess Group PGID: \d+")
 
@@ -331,6 +343,10 @@ MORE_CLIENTS: tuple[Client, ...] = (
     ),
 )
 """Driven by long rounds."""
+
+
+AIDER = Client("aider", "aider", _pip("aider-chat", "0.86.2", "aider"), _aider, shell=Shell.UNSEEN)
+"""Runs what the person asks it to; a model's commands only after a question on a terminal."""
 
 
 def sandboxed(name: str, kind: str = "") -> Client:
