@@ -1,9 +1,9 @@
 """What learning from one run costs in the writer, and that it does not grow with what was recorded.
 
 Measured is a recorder on a real database file, in transactions of 50 runs as the writer makes them.
-Storing the run is measured the same way and taken off. The words were read before, as in the writer,
-where the redactor has just read the same line. It is processor time, so that other work on the
-machine counts less.
+Storing the run is measured the same way and taken off. The words were read before, as they are in
+the writer, where the redactor has just read the same line. It is processor time, so that other work
+on the machine counts less.
 """
 
 from __future__ import annotations
