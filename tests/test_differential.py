@@ -450,7 +450,8 @@ def test_the_window_s_size_and_its_changes(twins: Twins) -> None:
     program = (
         "import os, signal, sys\n"
         "def show(*_):\n"
-        "    print([tuple(os.get_terminal_size(fd)) for fd in (0, 1, 2)], flush=True)\n"
+        "    sizes = [tuple(os.get_terminal_size(fd)) for fd in (0, 1, 2)]\n"
+        "    os.write(1, f'{sizes}\\n'.encode())\n"
         "signal.signal(signal.SIGWINCH, show)\n"
         "show()\n"
         "sys.stdin.readline()\n"
