@@ -87,7 +87,7 @@ enabled = false
 """
     return Setup(
         ("exec", "--skip-git-repo-check", *sandbox, PROMPT),
-        {"OPENAI_API_KEY": KEY},
+        {"OPENAI_API_KEY": KEY, "TMPDIR": "/var/tmp"},  # it keeps no helpers below that
         {".codex/config.toml": config},
     )
 
