@@ -162,7 +162,8 @@ def _check_line(patient: AgentPatient) -> Found:
 def _check_trust(patient: AgentPatient) -> Found:
     from flightrec.codex_trust import list_hooks  # noqa: PLC0415 - few need it
 
-    hooks = list_hooks(patient.environment, patient.cwd, str(patient.person.setup.helper))
+    line = patient.person.setup.hook_command("codex")
+    hooks = list_hooks(patient.environment, patient.cwd, line)
     trusted = sum(hook.trusted for hook in hooks)
     if trusted < len(hooks):
         yield State.TROUBLE, f"Codex trusts {trusted} of {len(hooks)} hooks", CODEX_TRUST

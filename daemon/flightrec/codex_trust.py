@@ -34,33 +34,34 @@ class CodexHook:
     trusted: bool
 
 
-def list_hooks(environment: Mapping[str, str], cwd: Path, helper: str) -> list[CodexHook]:
-    """Return the hooks that call this helper. Raises FlightrecError."""
+def list_hooks(environment: Mapping[str, str], cwd: Path, line: str) -> list[CodexHook]:
+    """Return the hooks that are exactly this line. Raises FlightrecError."""
     with _app_server(environment, cwd) as server:
-        return list(_ours(server.ask("hooks/list", {"cwds": [str(cwd)]}), helper))
+        return list(_ours(server.ask("hooks/list", {"cwds": [str(cwd)]}), line))
 
 
-def trust_hooks(environment: Mapping[str, str], cwd: Path, helper: str) -> list[str]:
-    """Let Codex trust the hooks that call this helper, as they are now; return its names for them.
+def trust_hooks(environment: Mapping[str, str], cwd: Path, line: str) -> list[str]:
+    """Let Codex trust the hooks that are exactly this line; return its names for them.
 
     Raises FlightrecError.
     """
     with _app_server(environment, cwd) as server:
-        hooks = list(_ours(server.ask("hooks/list", {"cwds": [str(cwd)]}), helper))
+        hooks = list(_ours(server.ask("hooks/list", {"cwds": [str(cwd)]}), line))
         state = {hook.key: {"trusted_hash": hook.digest} for hook in hooks}
         edit = {"keyPath": "hooks.state", "value": state, "mergeStrategy": "upsert"}
         server.ask("config/batchWrite", {"edits": [edit]})
-        after = list(_ours(server.ask("hooks/list", {"cwds": [str(cwd)]}), helper))
+        after = list(_ours(server.ask("hooks/list", {"cwds": [str(cwd)]}), line))
     if not hooks or not all(hook.trusted for hook in after):
         raise FlightrecError(f"Codex did not take it; {BY_HAND}")
     return [hook.key for hook in hooks]
 
 
-def _ours(answer: Any, helper: str) -> Iterator[CodexHook]:  # noqa: ANN401 - JSON
+def _ours(answer: Any, line: str) -> Iterator[CodexHook]:  # noqa: ANN401 - JSON
+    # A checkout may have hooks that call our helper, and something else besides.
     try:
         for place in answer["data"]:
             for hook in place["hooks"]:
-                if helper in hook.get("command", ""):
+                if hook.get("command") == line:
                     is_trusted = hook["trustStatus"] in ("trusted", "managed")
                     yield CodexHook(hook["key"], hook["currentHash"], is_trusted)
     except (KeyError, TypeError):

@@ -168,7 +168,7 @@ def _see_to_trust(person: Person, client: HookClient, *, wanted: bool) -> None:
     if not wanted:
         print(f"  {client.afterwards}")
         return
-    trusted = trust_hooks(person.environment, Path.cwd(), str(person.setup.helper))
+    trusted = trust_hooks(person.environment, Path.cwd(), person.setup.hook_command(client.name))
     for target in user_targets(client, person):
         if target.file.syntax is Syntax.TOML:
             note_trust(trusted, target, person)
