@@ -1,5 +1,6 @@
 """Settings of agents that are odd on purpose: nothing of them is lost or obeyed."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,34 @@ def test_a_folder_that_a_link_promised_goes_again(home: Path) -> None:
     flightrec("hook", "uninstall", "claude", "--yes", home=home)
     assert list((home / "dotfiles").iterdir()) == []
     assert (home / ".claude").is_symlink()
+
+
+def test_what_somebody_deleted_is_forgotten_with_the_copies(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = home / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    for words in (["claude", "--scope", "project"], ["codex"]):
+        assert flightrec("hook", "install", *words, "--yes", home=home).returncode == 0
+    monkeypatch.chdir(home)
+    shutil.rmtree(project)
+    shutil.rmtree(home / ".codex")
+    done = flightrec("hook", "uninstall", "all", "--yes", home=home)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (home / ".local/share/flightrec").exists()
+
+
+def test_a_file_that_broke_keeps_no_other_one(home: Path) -> None:
+    assert flightrec("hook", "install", "claude", "gemini", "--yes", home=home).returncode == 0
+    settings = home / ".claude/settings.json"
+    settings.write_text("{")
+    done = flightrec("hook", "uninstall", "all", "--yes", home=home)
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"flightrec: {settings}: line 1 is no JSON")
+    assert done.stderr.count("\n") == 1
+    assert settings.read_text() == "{"
+    assert not (home / ".gemini").exists()
+    assert (home / ".local/share/flightrec/flightrec-helper").exists()

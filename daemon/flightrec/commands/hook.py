@@ -13,6 +13,7 @@ from flightrec.hook_clients import CLIENTS, NAMES, HookClient, Syntax, find_clie
 from flightrec.hook_files import (
     Person,
     Target,
+    find_addition,
     install,
     installed_targets,
     is_here,
@@ -185,20 +186,39 @@ def _uninstall(arguments: argparse.Namespace, person: Person) -> int:
         for target in (*installed_targets(person), *_here(names, arguments.scope, person))
         if target.client.name in names and _is_in_scope(target, arguments.scope)
     }
-    shown = [_show(target, *preview_uninstall(target, person)) for target in found.values()]
-    if not any(shown):
+    troubles: list[str] = []
+    shown = dict(_show_uninstall(found.values(), person, troubles))
+    if any(shown.values()) and not arguments.dry_run:
+        if not ask("\nChange that?", yes=arguments.yes):
+            print("Nothing was changed.")
+            return ExitCode.TROUBLE
+    elif not any(shown.values()) and not troubles:
         print("There is nothing of flightrec's.")
-        return ExitCode.OK
-    if arguments.dry_run:
-        return ExitCode.OK
-    if not ask("\nChange that?", yes=arguments.yes):
-        print("Nothing was changed.")
-        return ExitCode.TROUBLE
-    for target in reversed(found.values()):  # a folder goes after what was put into it later
-        uninstall(target, person)
-    _remove_copies(person)
-    print("\nDone.")
-    return ExitCode.OK
+    if not arguments.dry_run:
+        for path in reversed(shown):  # a folder goes after what was put into it later
+            uninstall(found[path], person)
+        _remove_copies(person)
+        if any(shown.values()):
+            print("\nDone.")
+    print(*(f"flightrec: {one_line(line)}\n" for line in troubles), sep="", end="", file=sys.stderr)
+    return ExitCode.TROUBLE if troubles else ExitCode.OK
+
+
+def _show_uninstall(
+    targets: Iterable[Target], person: Person, troubles: list[str]
+) -> Iterator[tuple[Path, bool]]:
+    """Yield what holds something of ours, or did once, and whether it does now.
+
+    A file that cannot be read is a line of ``troubles``, and keeps no other one.
+    """
+    for target in targets:
+        try:
+            differs = _show(target, *preview_uninstall(target, person))
+        except FlightrecError as error:
+            troubles.append(str(error))
+            continue
+        if differs or find_addition(target, person) is not None:
+            yield target.location.path, differs
 
 
 def _remove_copies(person: Person) -> None:
