@@ -141,7 +141,7 @@ ORDERS = [
 def test_a_hook_and_a_shell_tell_of_one_run_in_whatever_order(
     agent: str, order: tuple[Step, ...], lasting: DaemonProcess
 ) -> None:
-    """Also with one hook missing, and with a hook that the client calls twice."""
+    """The hook of its end is called twice, as where two settings files have it."""
     hooked = Hooked(lasting, agent)
     begun: list[CommandStarting] = []
     steps = {
