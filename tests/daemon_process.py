@@ -7,9 +7,10 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -141,6 +142,17 @@ class DaemonProcess:
         with contextlib.suppress(OSError):
             return self.paths.log.read_text(encoding="utf-8")
         return ""
+
+
+@contextlib.contextmanager
+def lasting_daemon() -> Iterator[DaemonProcess]:
+    """A daemon in a home of its own, ready to record, for tests that share one."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as home,
+        DaemonProcess(Path(home)) as running,
+    ):
+        running.wait_for_writer()
+        yield running
 
 
 def stored_commands(database: Path) -> list[str]:

@@ -3,13 +3,12 @@
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from daemon_process import DaemonProcess, flightrec
+from daemon_process import DaemonProcess, flightrec, lasting_daemon
 from flightrec import agent_canary
 from flightrec.agent_canary import fly, what_is_wrong
 from flightrec.agent_doctor import AGENTS_KNOWN, examine_agent
@@ -64,11 +63,8 @@ One of these calls our helper, too.
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
     helper()
-    with (
-        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
-        DaemonProcess(Path(folder)) as process,
-    ):
-        yield process
+    with lasting_daemon() as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
 """Guards and briefings by a real helper and a real daemon: what an agent's client is answered."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from daemon_process import DaemonProcess, wait_until
+from daemon_process import DaemonProcess, lasting_daemon, wait_until
 from fake_relay import FakeRelay, finished, starting
 from flightrec.commands import dispatch
 from flightrec.rule_text import LABEL
@@ -68,9 +67,7 @@ class Client:
 @pytest.fixture(scope="module")
 def lasting() -> Iterator[DaemonProcess]:
     """One daemon for all tests that end none."""
-    home = tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp")
-    with home, DaemonProcess(Path(home.name)) as running:
-        running.wait_for_writer()
+    with lasting_daemon() as running:
         yield running
 
 

@@ -2,14 +2,13 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from command_line import Cli, stand_in_project
-from daemon_process import DaemonProcess
+from daemon_process import DaemonProcess, lasting_daemon
 from flightrec.errors import ExitCode, FlightrecError
 from flightrec.rules import Guard
 
@@ -17,9 +16,7 @@ from flightrec.rules import Guard
 @pytest.fixture(scope="module")
 def lasting() -> Iterator[DaemonProcess]:
     """One daemon for all tests that end none."""
-    home = tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp")
-    with home, DaemonProcess(Path(home.name)) as running:
-        running.wait_for_writer()
+    with lasting_daemon() as running:
         yield running
 
 

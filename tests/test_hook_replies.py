@@ -2,13 +2,12 @@
 
 import contextlib
 import json
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from daemon_process import DaemonProcess, wait_until
+from daemon_process import DaemonProcess, lasting_daemon, wait_until
 from fake_relay import FakeRelay, finished, starting
 from flightrec.agent_events import AgentEvent, Moment
 from flightrec.guard import Gate
@@ -40,9 +39,7 @@ def taught(home: Path) -> Iterator[DaemonProcess]:
 @pytest.fixture(scope="module")
 def hinting() -> Iterator[DaemonProcess]:
     """The same for all tests that change no rule and do not fail gti once more."""
-    folder = tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp")
-    with folder as home, DaemonProcess(Path(home)) as running:
-        running.wait_for_writer()
+    with lasting_daemon() as running:
         teach(running)
         yield running
 

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent_stage import Stage, open_stage
-from daemon_process import DaemonProcess, wait_until
+from daemon_process import DaemonProcess, lasting_daemon, wait_until
 from flightrec.agent_events import DIALECTS
 from flightrec.agent_marks import session_id
 from flightrec.hook_replies import MANNERS
@@ -32,9 +31,7 @@ OUTPUT = "fatal: not a git repository (or any of the parent directories): .git"
 @pytest.fixture(scope="module")
 def lasting() -> Iterator[DaemonProcess]:
     """One daemon for all tests that look at nothing but their own session."""
-    folder = tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp")
-    with folder as home, DaemonProcess(Path(home)) as running:
-        running.wait_for_writer()
+    with lasting_daemon() as running:
         yield running
 
 

@@ -1,7 +1,6 @@
 """Parts of a command are no commands: they tell what a line hides, and are counted nowhere else."""
 
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_stage import PLAIN_PATH
-from daemon_process import FLIGHTREC, DaemonProcess
+from daemon_process import FLIGHTREC, DaemonProcess, lasting_daemon
 from flightrec.classify import Failure
 from flightrec.failure_kinds import FailureKind
 from flightrec.ingest import CommandRun
@@ -132,11 +131,8 @@ def test_a_tool_that_no_shell_was_seen_around_is_a_command() -> None:
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
     helper()
-    with (
-        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
-        DaemonProcess(Path(folder)) as daemon,
-    ):
-        yield daemon
+    with lasting_daemon() as running:
+        yield running
 
 
 @pytest.mark.parametrize("shell", ["bash", "sh", "zsh", "/bin/bash", "/bin/zsh"])

@@ -5,7 +5,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from daemon_process import (
     FLIGHTREC,
     DaemonProcess,
     is_alive,
+    lasting_daemon,
     stored_commands,
     wait_until,
 )
@@ -43,11 +43,8 @@ AGENT = [sys.executable, "-c"]
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
     helper()
-    with (
-        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
-        DaemonProcess(Path(folder)) as daemon,
-    ):
-        yield daemon
+    with lasting_daemon() as running:
+        yield running
 
 
 @pytest.fixture
@@ -216,8 +213,9 @@ def test_killing_it_ends_the_command(environment: dict[str, str]) -> None:
 
 def test_an_interrupt_from_the_terminal_is_the_agent_s_alone(environment: dict[str, str]) -> None:
     code = (
-        "import signal, sys, time\n"
-        "signal.signal(signal.SIGINT, lambda *_: print('interrupted', flush=True))\n"
+        "import os, signal, sys\n"
+        # print may be interrupted within print, and does not like that
+        "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'interrupted\\n'))\n"
         "print('ready', flush=True)\nsys.stdin.readline()"
     )
     words = [*FLIGHTREC[1:], "run", "--", *AGENT, code]

@@ -4,7 +4,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pexpect
 import pytest
 
 from agent_stage import PATIENCE_S, PLAIN_PATH
-from daemon_process import FLIGHTREC, DaemonProcess, flightrec, wait_until
+from daemon_process import FLIGHTREC, DaemonProcess, flightrec, lasting_daemon, wait_until
 from fake_relay import starting
 from flightrec.agent_marks import MARKS
 from flightrec.ancestors import PACKAGES, PROGRAMS, agent_above, agent_of
@@ -39,11 +38,8 @@ SECRETS = {
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[DaemonProcess]:
     helper()
-    with (
-        tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
-        DaemonProcess(Path(folder)) as daemon,
-    ):
-        yield daemon
+    with lasting_daemon() as running:
+        yield running
 
 
 @pytest.fixture
