@@ -11,8 +11,9 @@ from flightrec.evidence import DAY_US, weight
 from flightrec.hints import HintRule, Told
 from flightrec.rule_text import LABEL
 from flightrec.rulebook import hint_rule
-from flightrec.rules import Origin, Remedy, Rule, Scope, Slot, Status, Trigger, Verdict
+from flightrec.rules import Remedy, Rule, Scope, Slot, Status, Trigger, Verdict
 from flightrec.told import told_of, why_no_gate, why_not_told
+from hint_rules import make_hint_rule
 from learner import Learner, make_program, not_found
 
 REST = Slot(9)
@@ -22,19 +23,13 @@ HERE = "/src/app"
 def make_rule(number: int = 1, **changes: Any) -> HintRule:  # noqa: ANN401 - fields of HintRule
     fields: dict[str, Any] = {
         "id": f"ERR-20261130-{number:03}",
-        "offered": True,
         "trigger": Trigger("command not found", (f"gti{number}", REST)),
         "remedy": Remedy("replace", words=("git", REST)),
         "scope": Scope.PROJECT,
         "project": HERE,
-        "origin": Origin.RECORDED,
-        "c": 3,
-        "d": 0,
-        "failed": True,
-        "failures": 4,
         "told": Told(f"- line {number}", (HERE,), float(number)),
     }
-    return HintRule(**{**fields, **changes})
+    return make_hint_rule(**{**fields, **changes})
 
 
 def lines_for(project: str, *rules: HintRule) -> list[str]:

@@ -31,6 +31,7 @@ from flightrec.redact import Safe
 from flightrec.rulebook import Rulebook, held_back_reason, hint_rule
 from flightrec.rules import Guard, Origin, Pattern, Remedy, Scope, Slot, Status, Trigger, Verdict
 from flightrec.told import why_no_gate
+from hint_rules import make_hint_rule
 from learner import Learner, make_program, name_to_id, not_found
 
 REST = Slot(9)
@@ -43,20 +44,14 @@ def make_rule(**changes: Any) -> HintRule:  # noqa: ANN401 - fields of HintRule
     """Return a rule that may gate: ``gti`` should be ``git``, seen everywhere."""
     fields: dict[str, Any] = {
         "id": RULE,
-        "offered": True,
         "trigger": Trigger("command not found", ("gti", REST)),
         "remedy": Remedy("replace", words=("git", REST)),
-        "scope": Scope.USER,
-        "project": "/src/app",
-        "origin": Origin.RECORDED,
         "c": 3,
-        "d": 0,
-        "failed": True,
         "failures": 4,
         "guard": Guard.DENY,
         "told": Told("- a line", ("",), 1.0),
     }
-    return HintRule(**{**fields, **changes})
+    return make_hint_rule(**{**fields, **changes})
 
 
 class Agent:

@@ -16,9 +16,10 @@ from flightrec.ingest import ingest
 from flightrec.pausing import Pause
 from flightrec.places import Places, find_place
 from flightrec.redact import Redactor
-from flightrec.rules import Origin, Remedy, Scope, Trigger
+from flightrec.rules import Remedy, Scope, Trigger
 from flightrec.sessions import Session
 from flightrec.wire import CommandFinished, CommandStarting, FrameReader, Reply, Source, Verdict
+from hint_rules import make_hint_rule
 
 
 def make_repository(folder: Path) -> Path:
@@ -30,20 +31,10 @@ def make_repository(folder: Path) -> Path:
 
 def make_rule(project: str, **changes: Any) -> HintRule:  # noqa: ANN401 - its fields
     """Return a rule of a project: run ``make`` before ``./serve``."""
-    fields: dict[str, Any] = {
-        "id": "ERR-20261130-001",
-        "offered": True,
-        "trigger": Trigger(FailureKind.MISSING_FILE.value, ("./serve",)),
-        "remedy": Remedy("prerequisite", before=("make",)),
-        "scope": Scope.PROJECT,
-        "project": project,
-        "origin": Origin.RECORDED,
-        "c": 1,
-        "d": 0,
-        "failed": True,
-        "failures": 1,
-    }
-    return HintRule(**{**fields, **changes})
+    trigger = Trigger(FailureKind.MISSING_FILE.value, ("./serve",))
+    remedy = Remedy("prerequisite", before=("make",))
+    fields: dict[str, Any] = {"scope": Scope.PROJECT, "project": project, **changes}
+    return make_hint_rule(trigger, remedy, **fields)
 
 
 def starting(command: str, cwd: Path | str) -> CommandStarting:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from flightrec.hint_words import HintWords
 from flightrec.hints import HintRule
 from flightrec.paths import find_paths
-from flightrec.rules import Origin, Remedy, Scope, Slot, Trigger
+from flightrec.rules import Remedy, Slot, Trigger
+from hint_rules import make_hint_rule
 from recording_server import RecordingServer, recording_server
 from typed_shell import Rc, ShellMaker
 from wire_check import WireCheck
@@ -23,19 +24,7 @@ WaitFor = Callable[..., object]
 def rule(*words: str | Slot, remedy: Remedy | None = None, offered: bool = True) -> HintRule:
     offer = Remedy("replace", ("git", Slot(0))) if remedy is None else remedy
     trigger = Trigger("command not found", words)
-    return HintRule(
-        id="ERR-1",
-        offered=offered,
-        trigger=trigger,
-        remedy=offer,
-        scope=Scope.USER,
-        project="/p",
-        origin=Origin.RECORDED,
-        c=1,
-        d=0,
-        failed=True,
-        failures=1,
-    )
+    return make_hint_rule(trigger, offer, offered=offered)
 
 
 @pytest.fixture

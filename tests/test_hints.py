@@ -15,6 +15,7 @@ from flightrec.hints import COLUMNS_MAX, HintContext, HintIndex, HintRule, Outco
 from flightrec.rules import Origin, Remedy, Scope, Slot, Takes, Trigger
 from flightrec.shell_words import parse
 from flightrec.wire import Phase, WordKind
+from hint_rules import make_hint_rule
 from learner import make_program, name_to_id
 
 HOUR = 3600 * 1_000_000
@@ -24,20 +25,8 @@ GIT = Remedy("replace", words=("git", REST))
 
 
 def make_rule(number: int = 1, **changes: Any) -> HintRule:  # noqa: ANN401 - fields of HintRule
-    fields: dict[str, Any] = {
-        "id": f"ERR-20261130-{number:03}",
-        "offered": True,
-        "trigger": GTI,
-        "remedy": GIT,
-        "scope": Scope.USER,
-        "project": "/src/app",
-        "origin": Origin.RECORDED,
-        "c": 1,
-        "d": 0,
-        "failed": True,
-        "failures": 3,
-    }
-    return HintRule(**{**fields, **changes})
+    fields = {"trigger": GTI, "remedy": GIT, "failures": 3, **changes}
+    return make_hint_rule(**{"id": f"ERR-20261130-{number:03}", **fields})
 
 
 def make_context(command: str = "gti status", **changes: Any) -> HintContext:  # noqa: ANN401 - same

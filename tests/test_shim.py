@@ -18,10 +18,9 @@ import pytest
 
 from agent_stage import PATIENCE_S, Seen, Stage, only, open_stage, throwaway_stage
 from flightrec.hint_words import HintWords
-from flightrec.hints import HintRule
 from flightrec.missed import read_helper_counters
 from flightrec.paths import find_paths
-from flightrec.rules import Origin, Remedy, Scope, Trigger
+from flightrec.rules import Remedy, Trigger
 from flightrec.unwrap import OUTER_PREFIXES, SILENT_PREFIXES
 from flightrec.wire import (
     PROTOCOL,
@@ -34,6 +33,7 @@ from flightrec.wire import (
     encode,
 )
 from helper_builds import SHIM
+from hint_rules import make_hint_rule
 from recording_server import Manners, RecordingServer, Run
 
 NO_SOCKETS = Path(__file__).parent / "agents/no_sockets.py"
@@ -603,19 +603,7 @@ def test_a_hint_comes_first_on_standard_error(stand: Stand, shell: str) -> None:
 def words(stand: Stand) -> Iterator[HintWords]:
     """The filter of a daemon that knows one rule."""
     trigger = Trigger("unknown subcommand", ("git", "statsu"))
-    rule = HintRule(
-        id="ERR-1",
-        offered=True,
-        trigger=trigger,
-        remedy=Remedy("replace", ("git", "status")),
-        scope=Scope.USER,
-        project="/p",
-        origin=Origin.RECORDED,
-        c=1,
-        d=0,
-        failed=True,
-        failures=1,
-    )
+    rule = make_hint_rule(trigger, Remedy("replace", ("git", "status")))
     words = HintWords(stand.paths.hint_words)
     words.publish()
     words.add([rule])

@@ -22,12 +22,12 @@ import pytest
 from tests.bench.table import Row
 
 from flightrec.hint_words import HintWords
-from flightrec.hints import HintRule
 from flightrec.paths import find_paths, make_private_folder
-from flightrec.rules import Origin, Remedy, Scope, Trigger
+from flightrec.rules import Remedy, Trigger
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from agent_stage import Stage, only, open_stage
+from hint_rules import make_hint_rule
 
 TITLE = "Stand-ins in an agent's run, as a multiple of the plain program"
 
@@ -164,19 +164,8 @@ def _stage() -> Iterator[Stage]:
 @contextmanager
 def _one_rule() -> Iterator[None]:
     """Keep the file by which helpers know what no rule is about."""
-    rule = HintRule(
-        id="ERR-1",
-        offered=True,
-        trigger=Trigger("unknown option", ("echo",)),
-        remedy=Remedy("replace", ("echo", "-n")),
-        scope=Scope.USER,
-        project="/p",
-        origin=Origin.RECORDED,
-        c=1,
-        d=0,
-        failed=True,
-        failures=1,
-    )
+    trigger = Trigger("unknown option", ("echo",))
+    rule = make_hint_rule(trigger, Remedy("replace", ("echo", "-n")))
     words = HintWords(find_paths().hint_words)
     words.publish()
     words.add([rule])
