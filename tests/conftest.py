@@ -1,5 +1,6 @@
 """Fixtures for all tests: a throw-away home, and a guard that keeps tests out of the real one."""
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -11,6 +12,9 @@ from typing import Any
 
 import msgspec
 import pytest
+
+from flightrec.paths import Paths, find_paths, make_private_folder
+from flightrec.store import Store
 
 RecordProperty = Callable[[str, object], None]
 """The type of pytest's fixture of that name."""
@@ -34,6 +38,21 @@ def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("HOME", str(folder))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def paths(home: Path) -> Paths:
+    """The paths below that home; the folder for what is recorded is there."""
+    found = find_paths(str(home))
+    make_private_folder(found.state)
+    return found
+
+
+@pytest.fixture
+def store(paths: Paths) -> Iterator[Store]:
+    """The database below that home."""
+    with contextlib.closing(Store.open(paths.database)) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Whose rules stand in which file: the person's, the project's, and what the person said."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from flightrec.export_rows import (
     read_rows,
     stop,
 )
-from flightrec.paths import Paths, find_paths, make_private_folder
+from flightrec.paths import Paths
 from flightrec.places import find_place
 from flightrec.rules import Rule, Scope, Status
 from flightrec.store import Store
@@ -27,20 +27,6 @@ SHARED = {"status": Status.SHARED, "scope": Scope.USER}
 GIT = ("git", "-c", "user.name=x", "-c", "user.email=x@example.org")
 
 Ask = Callable[..., list[ExportRow]]
-
-
-@pytest.fixture
-def paths(home: Path) -> Paths:
-    found = find_paths(str(home))
-    make_private_folder(found.state)
-    return found
-
-
-@pytest.fixture
-def store(paths: Paths) -> Iterator[Store]:
-    opened = Store.open(paths.database)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

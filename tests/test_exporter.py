@@ -4,7 +4,6 @@ import logging
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -18,26 +17,12 @@ from flightrec.exporter import Exporter
 from flightrec.file_update import FileUpdate
 from flightrec.location import Location
 from flightrec.memory_file import update_file
-from flightrec.paths import Paths, find_paths, make_private_folder
+from flightrec.paths import Paths
 from flightrec.places import find_place
 from flightrec.rule_rows import SAVE, row_crc, to_row
 from flightrec.rules import Rule, Scope, Status
 from flightrec.store import Store
 from test_export import make_rule
-
-
-@pytest.fixture
-def paths(home: Path) -> Paths:
-    found = find_paths(str(home))
-    make_private_folder(found.state)
-    return found
-
-
-@pytest.fixture
-def store(paths: Paths) -> Iterator[Store]:
-    opened = Store.open(paths.database)
-    yield opened
-    opened.close()
 
 
 def export(store: Store, paths: Paths) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from fake_relay import finished, starting
 from flightrec.errors import FlightrecError
 from flightrec.forgetting import Forgotten, Wanted, forget
 from flightrec.ingest import CommandRun
-from flightrec.paths import Paths, find_paths
+from flightrec.paths import Paths
 from flightrec.recorder import Recorder
 from flightrec.redact import Safe
 from flightrec.rules import Rule
@@ -23,19 +22,6 @@ from flightrec.wire import Source, TailSource
 CANARY = "Zq9-hunter-canary"
 
 MINUTE_US = 60 * 1_000_000
-
-
-@pytest.fixture
-def paths(home: Path) -> Paths:
-    found = find_paths(str(home))
-    found.state.mkdir(parents=True, mode=0o700)
-    return found
-
-
-@pytest.fixture
-def store(paths: Paths) -> Iterator[Store]:
-    with contextlib.closing(Store.open(paths.database)) as opened:
-        yield opened
 
 
 class Shell:

@@ -2,7 +2,6 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from flightrec import person
 from flightrec import rescan as rescan_module
 from flightrec.config import Redaction
 from flightrec.errors import FlightrecError
-from flightrec.paths import Paths, find_paths
+from flightrec.paths import Paths
 from flightrec.person import Act
 from flightrec.recorder import Recorder
 from flightrec.redact import Safe
@@ -23,19 +22,6 @@ from test_forgetting import Shell, holders, rules
 CANARY = "Zq9hunter2canary"
 
 DENIED = Redaction(deny=("zebra-[0-9]+",))
-
-
-@pytest.fixture
-def paths(home: Path) -> Paths:
-    found = find_paths(str(home))
-    found.state.mkdir(parents=True, mode=0o700)
-    return found
-
-
-@pytest.fixture
-def store(paths: Paths) -> Iterator[Store]:
-    with contextlib.closing(Store.open(paths.database)) as opened:
-        yield opened
 
 
 def go_over(store: Store, paths: Paths, settings: Redaction = DENIED) -> Rescanned:
