@@ -94,6 +94,11 @@ class RecordingServer:
         """Command and exit status of each run that has ended."""
         return [run.pair for run in self.runs if run.finished is not None]
 
+    def find_ended(self, part: str) -> Run | None:
+        """Return the last run that has ended and whose line holds ``part``, None for none yet."""
+        ended = (run for run in reversed(self.runs) if run.finished is not None)
+        return next((run for run in ended if part in run.command), None)
+
     @property
     def commands(self) -> list[str]:
         return [run.command for run in self.runs]

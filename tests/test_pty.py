@@ -51,12 +51,8 @@ def plain(home: Path) -> Iterator[ShellMaker]:
 def told(server: RecordingServer, wait_for: WaitFor) -> Callable[[str], Run]:
     """``told(part)`` waits for the end of the last run whose line holds this."""
 
-    def find(part: str) -> Run | None:
-        runs = [run for run in server.runs if part in run.command and run.finished is not None]
-        return runs[-1] if runs else None
-
     def wait(part: str) -> Run:
-        run = wait_for(lambda: find(part), what=f"the end of {part!r}")
+        run = wait_for(lambda: server.find_ended(part), what=f"the end of {part!r}")
         assert isinstance(run, Run)
         return run
 
