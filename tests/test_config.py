@@ -1,8 +1,10 @@
 """Settings: what is not said has a default, what is wrong is named in one line."""
 
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,8 @@ from flightrec.config import (
 from flightrec.errors import FlightrecError
 from flightrec.paths import find_paths
 from flightrec.wire import TailSource, Verdict
+
+DOCUMENTED = Path(__file__).parent.parent / "docs/settings.toml"
 
 FULL = """
 [capture]
@@ -229,3 +233,15 @@ def test_hints_follow_the_persons_own_patterns_and_keep_what_sessions_told(
     for settings in (Settings(), own, own):
         desk.use(settings)
     assert made == [(), (("corp-0",), ("corp-[0-9]+",))]
+
+
+def test_the_documented_settings_are_all_there_are_with_their_defaults() -> None:
+    text = DOCUMENTED.read_text()
+    names = {
+        (table.name, key.name)
+        for table in msgspec.structs.fields(Settings)
+        for key in msgspec.structs.fields(table.type)
+    }
+
+    assert parse_settings(text, "settings.toml") == Settings()
+    assert {(table, key) for table, keys in tomllib.loads(text).items() for key in keys} == names
