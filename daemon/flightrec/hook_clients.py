@@ -52,7 +52,9 @@ class HookClient:
     afterwards: str = ""
 
 
-def _hooks(names: Iterable[str], matcher: str, tool_events: Iterable[str]) -> tuple[HookEvent, ...]:
+def _hooks(
+    names: Iterable[str], matcher: str = "", tool_events: Iterable[str] = ()
+) -> tuple[HookEvent, ...]:
     tools = set(tool_events)
     return tuple(HookEvent(name, matcher if name in tools else "") for name in names)
 
@@ -186,9 +188,8 @@ CLIENTS: tuple[HookClient, ...] = (
                 parts=(
                     Default("version", value=1),
                     Hooks(
-                        tuple(
-                            HookEvent(name)
-                            for name in (
+                        _hooks(
+                            (
                                 "sessionStart",
                                 "userPromptSubmitted",
                                 "preToolUse",
@@ -251,9 +252,8 @@ CLIENTS: tuple[HookClient, ...] = (
                 parts=(
                     Default("version", value=1),
                     Hooks(
-                        tuple(
-                            HookEvent(name)
-                            for name in (
+                        _hooks(
+                            (
                                 "sessionStart",
                                 "beforeSubmitPrompt",
                                 "beforeShellExecution",
