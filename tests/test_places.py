@@ -58,6 +58,30 @@ def test_a_submodule_is_a_project_of_its_own(repository: Path, tmp_path: Path) -
     assert assert_as_git(outer / "inner").project != assert_as_git(outer).project
 
 
+@pytest.mark.parametrize("way", ["file", "link", "folder", "worktree", "forged worktree"])
+def test_a_checkout_that_says_it_is_another_ones_is_not(
+    repository: Path, tmp_path: Path, way: str
+) -> None:
+    """T5: it came from anywhere, and knows where the person's own repository lies."""
+    git("worktree", "add", "-q", str(tmp_path / "wt"), cwd=repository)
+    trap, own = tmp_path / "trap", tmp_path / "trap/own"
+    own.mkdir(parents=True)
+    (own / "HEAD").write_text("ref: refs/heads/main\n")
+    (own / "commondir").write_text(f"{repository}/.git\n")
+    (own / "gitdir").write_text(f"{trap}/.git\n")
+    dot_git = trap / ".git"
+    if way == "link":
+        dot_git.symlink_to(repository / ".git")
+    elif way == "folder":
+        own.rename(dot_git)
+    else:
+        named = {"file": "", "worktree": "/worktrees/wt"}.get(way)
+        dot_git.write_text(f"gitdir: {own if named is None else f'{repository}/.git{named}'}\n")
+
+    assert find_place(str(trap)) == Place(str(trap), str(trap))
+    assert find_place(str(tmp_path / "wt")).project == str(repository / ".git")
+
+
 def test_a_separate_git_folder_is_followed(tmp_path: Path) -> None:
     folder = tmp_path / "checkout"
     folder.mkdir()

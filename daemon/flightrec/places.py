@@ -41,8 +41,10 @@ def find_place(cwd: str) -> Place:
         dot_git = os.path.join(folder, ".git")
         git_dir = git_folder(folder)
         if git_dir is not None:
-            common = _common_folder(git_dir)
+            common = _common_folder(git_dir, folder)
             mine = _is_mine(folder, dot_git)
+            if common is None:
+                return Place(folder, folder, mine)
             origin = _origin_of(common) if mine else ""
             return Place(common, folder, mine, in_git=True, origin=origin)
         parent = os.path.dirname(folder)
@@ -62,14 +64,21 @@ def git_folder(worktree: str) -> str | None:
     return os.path.join(worktree, line.removeprefix("gitdir:").strip())
 
 
-def _common_folder(git_dir: str) -> str:
-    """Return the real path of the folder that all worktrees share.
+def _common_folder(git_dir: str, worktree: str) -> str | None:
+    """Return the real path of the folder that all worktrees share; None for a borrowed one.
 
-    That of a submodule, or one made with --separate-git-dir, is its own.
+    That of a submodule, or one made with --separate-git-dir, is its own. A checkout from anywhere
+    may name any folder of the person's: it is a worktree of those alone that know it.
     """
-    return os.path.realpath(
-        os.path.join(git_dir, _read(os.path.join(git_dir, "commondir")).strip())
-    )
+    own = os.path.realpath(git_dir)
+    named = _read(os.path.join(own, "commondir")).strip()
+    if not named:
+        is_another_ones = os.path.basename(own) == ".git" and os.path.dirname(own) != worktree
+        return None if is_another_ones else own
+    common = os.path.realpath(os.path.join(own, named))
+    known = os.path.join(own, _read(os.path.join(own, "gitdir")).strip())
+    is_ours = os.path.realpath(known) == os.path.realpath(os.path.join(worktree, ".git"))
+    return common if is_ours and os.path.dirname(own) == f"{common}/worktrees" else None
 
 
 def _is_mine(*paths: str) -> bool:
