@@ -15,6 +15,7 @@ import pytest
 from agents.client_run import daemon_for, place_for
 from agents.clients import AIDER, CLIENTS, MORE_CLIENTS, Client, Shell, sandboxed
 from agents.installs import NotInstalledError, UnreachableError
+from agents.mock_model import Run, Say, Script
 from agents.story import COMPOUNDS, tell
 from agents.support_table import kept_rows, render, row_of, table_in_readme
 from conftest import RecordProperty
@@ -116,6 +117,34 @@ def test_a_sandbox_around_the_commands_hides_none_and_lets_the_hint_through(
     assert (seen.missed, seen.doubles, seen.changed) == ([], [], [])
     assert seen.hints == 1
     assert seen.remembers
+
+
+ENDS = {"exec git statsu": 1, "trap 'echo mine' EXIT; false": 1, "kill -9 $$": 128 + 9}
+"""Commands that end without our scripts' help, and how."""
+
+LONG = Run("sleep 9", {"timeout": 1})
+
+
+@pytest.mark.parametrize("name", ["claude", pytest.param("pi", marks=pytest.mark.full)])
+def test_odd_ends_of_commands_are_told_as_they_are(
+    name: str, home: Path, record_property: RecordProperty
+) -> None:
+    helper()
+    (client,) = (client for client in CLIENTS if client.name == name)
+    limited = [LONG] if name == "pi" else []  # Claude Code lets it go on in the background
+    script: Script = [*map(Run, ENDS), *limited, Say("done")]
+
+    with place_for(client, install(client, record_property), home) as place:
+        plain, _ = place.run(script, recorded=False)
+        with daemon_for(place) as daemon:
+            model, _ = place.run(script, recorded=True)
+            runs = daemon.query("SELECT command, exit FROM runs WHERE parent IS NULL ORDER BY id")
+
+    assert model.tool_results() == plain.tool_results()
+    assert runs[: len(ENDS)] == list(ENDS.items())
+    assert [command for command, status in runs[len(ENDS) :] if status != 0] == [
+        run.command for run in limited
+    ]
 
 
 @pytest.mark.full

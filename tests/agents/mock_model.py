@@ -13,7 +13,7 @@ import json
 import re
 import socket
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol
@@ -27,9 +27,10 @@ _TURN = re.compile(r"turn(\d+)x")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The model asks for a shell command."""
+    """The model asks for a shell command; ``more`` are further arguments of the agent's tool."""
 
     command: str
+    more: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,8 @@ class MockModel:
         turn = self.script[number] if number < len(self.script) else Say("done")
         if isinstance(turn, Say):
             return Answer(f"turn{number}x", turn.text), True
-        call = Call(f"call_turn{number}x", tool.name, arguments_for(tool, turn.command))
+        arguments = {**arguments_for(tool, turn.command), **turn.more}
+        call = Call(f"call_turn{number}x", tool.name, arguments)
         return Answer(f"turn{number}x", call=call), True
 
 
