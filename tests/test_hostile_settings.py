@@ -1,6 +1,8 @@
 """Settings of agents that are odd on purpose: nothing of them is lost or obeyed."""
 
+import functools
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from daemon_process import flightrec
 from flightrec.hook_clients import find_client
 from flightrec.hook_documents import Wanted, with_parts, without_parts
 from flightrec.hook_parts import Setup
+from flightrec.installation import read_manifest
 
 WANTED = Wanted("claude", Setup(Path("/home/ann/.local/share/flightrec")))
 SETTINGS = find_client("claude").files[0]
@@ -80,6 +83,18 @@ def test_what_somebody_deleted_is_forgotten_with_the_copies(
 
     assert (done.returncode, done.stderr) == (0, "")
     assert not (home / ".local/share/flightrec").exists()
+
+
+def test_whoever_installs_at_the_same_time_loses_no_note(home: Path) -> None:
+    agents = ("claude", "codex", "gemini", "qwen", "copilot", "droid", "cursor", "pi")
+    with ThreadPoolExecutor(len(agents)) as threads:
+        install = functools.partial(flightrec, "hook", "install", "--yes", home=home)
+        done = list(threads.map(install, agents))
+    assert [one.stderr for one in done] == [""] * len(agents)
+    assert len(read_manifest(home).settings) == 10
+
+    assert flightrec("hook", "uninstall", "all", "--yes", home=home).returncode == 0
+    assert [path.name for path in home.iterdir()] == [".local"]
 
 
 def test_a_file_that_broke_keeps_no_other_one(home: Path) -> None:

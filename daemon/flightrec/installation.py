@@ -14,7 +14,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +23,10 @@ import msgspec
 from flightrec.agent_session import BASH_SCRIPT, ZSH_FOLDER, ZSH_SCRIPTS
 from flightrec.commands.init import SHELLS, find_command, quote_path, shell_code
 from flightrec.errors import FlightrecError
+from flightrec.file_lock import FileLock
+from flightrec.file_update import LOCK_PATIENCE_S
 from flightrec.hook_documents import Addition
-from flightrec.location import Edit, Location
+from flightrec.location import Edit, Location, errors_name
 from flightrec.memory_file import read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_resource
 
@@ -269,6 +271,19 @@ def without_line(line: str, *, created: bool) -> Edit:
 def manifest_path(home: Path) -> Path:
     """Return where the manifest lies."""
     return data_folder(home) / "manifest.json"
+
+
+@contextlib.contextmanager
+def one_at_a_time(paths: Paths) -> Iterator[None]:
+    """Let other installations wait: all note in one manifest what they wrote.
+
+    Raises FlightrecError after a while.
+    """
+    manifest = manifest_path(paths.home)
+    with errors_name(manifest):
+        lock = FileLock(manifest, paths, LOCK_PATIENCE_S)
+    with contextlib.closing(lock):
+        yield
 
 
 def read_manifest(home: Path) -> Manifest:

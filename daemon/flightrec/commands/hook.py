@@ -26,7 +26,7 @@ from flightrec.hook_files import (
     uninstall,
     user_targets,
 )
-from flightrec.installation import copy_files, read_manifest, remove_files
+from flightrec.installation import copy_files, one_at_a_time, read_manifest, remove_files
 from flightrec.lifecycle import check_person
 from flightrec.paths import find_paths, make_private_folder
 from flightrec.places import find_place
@@ -116,11 +116,12 @@ def _install(arguments: argparse.Namespace, person: Person) -> int:
             return ExitCode.TROUBLE
         print()
     if not arguments.dry_run:
-        copy_files(person.paths.home)
         for folder in (person.paths.state, person.paths.run):
             make_private_folder(folder)  # without it no shell or hook can start the daemon
-        for target in changed:
-            install(target, person)
+        with one_at_a_time(person.paths):
+            copy_files(person.paths.home)
+            for target in changed:
+                install(target, person)
     return _say_installed(clients, changed, arguments, person)
 
 
@@ -170,9 +171,10 @@ def _see_to_trust(person: Person, client: HookClient, *, wanted: bool) -> None:
         print(f"  {client.afterwards}")
         return
     trusted = trust_hooks(person.environment, Path.cwd(), person.setup.hook_command(client.name))
-    for target in user_targets(client, person):
-        if target.file.syntax is Syntax.TOML:
-            note_trust(trusted, target, person)
+    with one_at_a_time(person.paths):
+        for target in user_targets(client, person):
+            if target.file.syntax is Syntax.TOML:
+                note_trust(trusted, target, person)
     print(f"  {plural(len(trusted), 'hook')} trusted.")
 
 
@@ -194,10 +196,11 @@ def _uninstall(arguments: argparse.Namespace, person: Person) -> int:
             return ExitCode.TROUBLE
     elif not any(shown.values()) and not troubles:
         print("There is nothing of flightrec's.")
-    if not arguments.dry_run:
-        for path in reversed(shown):  # a folder goes after what was put into it later
-            uninstall(found[path], person)
-        _remove_copies(person)
+    if shown and not arguments.dry_run:
+        with one_at_a_time(person.paths):
+            for path in reversed(shown):  # a folder goes after what was put into it later
+                uninstall(found[path], person)
+            _remove_copies(person)
         if any(shown.values()):
             print("\nDone.")
     print(*(f"flightrec: {one_line(line)}\n" for line in troubles), sep="", end="", file=sys.stderr)

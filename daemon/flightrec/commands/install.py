@@ -13,6 +13,7 @@ from flightrec.installation import (
     find_first_lines,
     find_rc_files,
     has_line,
+    one_at_a_time,
     remove_line,
     with_proxy,
 )
@@ -73,11 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
         return ExitCode.TROUBLE
     if loading and arguments.tail is None and not arguments.yes:
         entering = _offer_proxy(rc_files)
-    copy_files(paths.home)
-    for rc_file in entering + loading:
-        add_line(paths.home, rc_file, paths)
-    if arguments.tail is False:
-        _leave_proxy(rc_files, paths)
+    with one_at_a_time(paths):
+        copy_files(paths.home)
+        for rc_file in entering + loading:
+            add_line(paths.home, rc_file, paths)
+        if arguments.tail is False:
+            _leave_proxy(rc_files, paths)
     _say_done(rc_files, entering + loading, paths)
     return ExitCode.OK
 

@@ -17,6 +17,7 @@ from flightrec.installation import (
     data_folder,
     find_first_lines,
     find_lines,
+    one_at_a_time,
     read_manifest,
     remove_files,
     remove_line,
@@ -60,10 +61,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not ask("Go on?", yes=arguments.yes):
         print("Nothing was changed.")
         return ExitCode.TROUBLE
-    trouble = [*_remove_lines(lines, paths), *_remove_blocks(blocks, paths)]
-    trouble += _remove_hooks(hooked, person)
-    _end_processes(paths)
-    trouble += [f"{path} is not as installed; left" for path in remove_files(paths.home)]
+    with one_at_a_time(paths):
+        trouble = [*_remove_lines(lines, paths), *_remove_blocks(blocks, paths)]
+        trouble += _remove_hooks(hooked, person)
+        _end_processes(paths)
+        trouble += [f"{path} is not as installed; left" for path in remove_files(paths.home)]
     if arguments.purge:
         _purge(paths)
     print(*(f"flightrec: {line}" for line in trouble), sep="\n", end="\n" if trouble else "")
