@@ -109,3 +109,16 @@ def test_a_file_that_broke_keeps_no_other_one(home: Path) -> None:
     assert settings.read_text() == "{"
     assert not (home / ".gemini").exists()
     assert (home / ".local/share/flightrec/flightrec-helper").exists()
+
+
+def test_the_name_of_a_folder_moves_no_cursor(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = home / "a\x1b[2Jb"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    words = ("claude", "gemini", "--scope", "project", "--yes")
+    shown = flightrec("hook", "install", *words, home=home).stdout
+    shown += flightrec("hook", "status", home=home).stdout
+    shown += flightrec("hook", "uninstall", *words, home=home).stdout
+
+    assert f"{home}/a\\x1b[2Jb/.gemini/settings.json" in shown
+    assert "\x1b" not in shown

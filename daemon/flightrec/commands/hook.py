@@ -109,7 +109,9 @@ def _install(arguments: argparse.Namespace, person: Person) -> int:
     changed = [target for target in targets if _show(target, *preview_install(target, person))]
     for target in changed:
         if target.is_shared:
-            print(f"\n{target.location.path} is shared with everybody who has the project.")
+            print(
+                f"\n{one_line(str(target.location.path))} is shared with everybody who has the project."
+            )
     if changed and not arguments.dry_run:
         if not ask("\nChange that?", yes=arguments.yes):
             print("Nothing was changed.")
@@ -253,7 +255,7 @@ def _show(target: Target, before: bytes | None, after: bytes | None) -> bool:
         return False
     path = str(target.location.path)
     if after is None:
-        print(f"\n{path} goes: it holds nothing else.")
+        print(f"\n{one_line(path)} goes: it holds nothing else.")
         return True
     lines = difflib.unified_diff(
         _lines(before), _lines(after), path if before is not None else "nothing", path, lineterm=""
@@ -276,7 +278,7 @@ def _show_status(arguments: argparse.Namespace, person: Person) -> int:
         print_items(items)
     else:
         for item in items:
-            print(f"{item['agent']:10}{item['state']:12}{item['path']}")
+            print(f"{item['agent']:10}{item['state']:12}{one_line(item['path'])}")
     return ExitCode.TROUBLE if any(item["state"] == "broken" for item in items) else ExitCode.OK
 
 
