@@ -109,9 +109,8 @@ def _install(arguments: argparse.Namespace, person: Person) -> int:
     changed = [target for target in targets if _show(target, *preview_install(target, person))]
     for target in changed:
         if target.is_shared:
-            print(
-                f"\n{one_line(str(target.location.path))} is shared with everybody who has the project."
-            )
+            path = one_line(str(target.location.path))
+            print(f"\n{path} is shared with everybody who has the project.")
     if changed and not arguments.dry_run:
         if not ask("\nChange that?", yes=arguments.yes):
             print("Nothing was changed.")
