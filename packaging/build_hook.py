@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HELPER = "flightrec-helper"
+PRELOAD = "flightrec-preload.so"
 ZIG_TARGET = "x86_64-linux-musl"
 
 
@@ -35,6 +36,7 @@ class HelperBuildHook(BuildHookInterface):
         """Build before the wheel is packed; an editable install finds the files in the tree."""
         root = Path(self.root)
         helper = build_helper(root / "shim")
+        preload = build_preload(root / "shim")
         build_data["pure_python"] = False
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = os.environ.get("FLIGHTREC_WHEEL_TAG") or f"py3-none-{platform}"
@@ -42,6 +44,8 @@ class HelperBuildHook(BuildHookInterface):
             return
         included = build_data["force_include"]
         included[str(helper)] = f"flightrec/data/{HELPER}"
+        if preload is not None:
+            included[str(preload)] = f"flightrec/data/{PRELOAD}"
         scripts = root / "shell-integration"
         for script in sorted(scripts.rglob("*")):
             if script.is_file() and script.suffix != ".md":
@@ -63,6 +67,15 @@ def build_helper(shim: Path) -> Path:
         "flightrec needs make and a C compiler to build its helper"
         " (Debian, Ubuntu: apt-get install gcc make musl-tools)\n" + "\n".join(tried)
     )
+
+
+def build_preload(shim: Path) -> Path | None:
+    """Compile the library for ``flightrec run --preload`` and return it; None where nobody can."""
+    for compiler, _ in find_compilers():
+        command = ["make", "-s", "-C", str(shim), f"CC={shlex.join(compiler)}", "preload"]
+        if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+            return shim / "build" / PRELOAD
+    return None
 
 
 def find_compilers() -> Iterator[tuple[list[str], bool]]:

@@ -11,6 +11,8 @@
 
 extern char **environ;
 
+static const char PRELOAD[] = "LD_PRELOAD";
+
 static bool is_set(const char *name)
 {
     const char *value = getenv(name);
@@ -189,6 +191,38 @@ void environment_switch_off(void)
     for (char **entry = environ; entry != NULL && *entry != NULL; entry++)
         if (strncmp(*entry, session, strlen(session)) == 0)
             *entry = off;
+}
+
+/* What follows our library, where `value` of LD_PRELOAD begins with it, or NULL. */
+static char *behind_preload(char *value)
+{
+    static const char FILE_NAME[] = "/flightrec-preload.so";
+    const char *scripts = getenv(AGENT_SCRIPTS);
+    size_t size = scripts == NULL ? 0 : strlen(scripts);
+
+    if (value == NULL || size == 0 || strncmp(value, scripts, size) != 0 ||
+        strncmp(value + size, FILE_NAME, sizeof FILE_NAME - 1) != 0)
+        return NULL;
+    return value + size + sizeof FILE_NAME - 1;
+}
+
+bool agent_is_preloaded(void)
+{
+    return behind_preload(getenv(PRELOAD)) != NULL;
+}
+
+void environment_restore_preload(struct environment *environment)
+{
+    size_t at = find(environment, PRELOAD, sizeof PRELOAD - 1);
+    char *value = at == environment->count ? NULL : environment->entries[at] + sizeof PRELOAD;
+    char *rest = behind_preload(value);
+
+    if (rest == NULL)
+        return;
+    if (*rest == '\0')
+        environment_remove(environment, PRELOAD);
+    else
+        memmove(value, rest + 1, strlen(rest)); /* a separator stands between */
 }
 
 void environment_restore_scripts(struct environment *environment)

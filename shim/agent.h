@@ -12,6 +12,7 @@
 #define AGENT_STARTER "FLIGHTREC_COMMAND"   /* absolute path of flightrec: starts the daemon */
 #define AGENT_SHIMS "FLIGHTREC_SHIMS"       /* our folder, first on PATH */
 #define AGENT_SCRIPTS "FLIGHTREC_SCRIPTS"   /* the folder of bash-env.bash and zdotdir */
+#define AGENT_HELPER "FLIGHTREC_HELPER"     /* absolute path of the helper, for doors */
 #define AGENT_SHELL "FLIGHTREC_SHELL"       /* the person's SHELL */
 #define AGENT_BASH_ENV "FLIGHTREC_BASH_ENV" /* the person's BASH_ENV */
 #define AGENT_ZDOTDIR "FLIGHTREC_ZDOTDIR"   /* the person's ZDOTDIR */
@@ -82,5 +83,9 @@ void environment_switch_off(void);
 
 /* Give a shell that needs no script of ours the person's own BASH_ENV and ZDOTDIR back. */
 void environment_restore_scripts(struct environment *);
+
+/* Whether LD_PRELOAD names our library (preload.c) first; and take it out again, the person's own stay. */
+bool agent_is_preloaded(void);
+void environment_restore_preload(struct environment *);
 
 #endif

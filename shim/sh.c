@@ -31,6 +31,7 @@ struct shell {
     const char *text; /* after -c, or NULL */
     bool is_login;
     bool reads_script; /* BASH_ENV or ZDOTDIR/.zshenv */
+    bool is_caught;   /* by a script or library of ours in it, which must not catch it again */
     bool is_root;     /* what `flightrec run` was given: an agent may run below it */
     char *last;       /* "_=VALUE", the value that the shell began with; or NULL */
     struct program program;
@@ -173,8 +174,10 @@ static _Noreturn void become_with(const struct shell *shell, char *assignment, b
     for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++)
         if (assignments[i] != NULL && environment_set(&environment, assignments[i]) < 0)
             become_unseen(shell);
-    if (restore)
+    if (restore) {
         environment_restore_scripts(&environment);
+        environment_restore_preload(&environment);
+    }
     become(shell, environment.entries);
 }
 
@@ -258,7 +261,7 @@ static int set_up_environment(const struct shell *shell, const uint8_t *run,
         shell->last,
         agent_depth_assignment(),
         parts.fd < 0 ? NULL : parts.assignment,
-        script ? door_assignment() : NULL,
+        script || (shell->is_root && agent_is_preloaded()) ? door_assignment() : NULL,
         script && shell->is_login ? PROFILE : NULL,
         script && status->fd >= 0 ? status->assignment : NULL,
     };
@@ -267,6 +270,8 @@ static int set_up_environment(const struct shell *shell, const uint8_t *run,
         return -1;
     if (!script && !shell->is_root)
         environment_restore_scripts(&environment);
+    if (!shell->is_root)
+        environment_restore_preload(&environment);
     for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++)
         if (assignments[i] != NULL && environment_set(&environment, assignments[i]) < 0)
             return -1;
@@ -341,7 +346,7 @@ static _Noreturn void stand_in(struct shell *shell)
 
     read_arguments(shell);
     if (!recorded || shell->text == NULL || shell->text[0] == '\0')
-        become_with(shell, NULL, false);
+        become_with(shell, shell->is_caught ? door_assignment() : NULL, false);
     switch (sh_judge(shell->text)) {
     case SH_OUTER:
         become_with(shell, door_assignment(), false);
@@ -430,6 +435,7 @@ int sh_main(int argc, char **argv)
               " [ARGUMENT...]\n", stderr);
         return 2;
     }
+    shell.is_caught = !shell.is_root;
     shell.name = program_base(argv[at]);
     shell.argv = argv + at + 1;
     if (program_take(&shell.program, argv[at]) < 0 && find_on_path(&shell) < 0)

@@ -119,8 +119,10 @@ static char **set_up_environment(const struct tool *tool, const uint8_t *run)
 
     if (environment_copy(&environment) < 0)
         return environ;
-    if (run != NULL && !tool->is_open)
+    if (run != NULL && !tool->is_open) {
         environment_restore_scripts(&environment);
+        environment_restore_preload(&environment);
+    }
     for (size_t i = 0; i < sizeof assignments / sizeof *assignments; i++)
         if (assignments[i] != NULL && environment_set(&environment, assignments[i]) < 0)
             return environ;

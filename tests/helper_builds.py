@@ -28,6 +28,13 @@ def helper() -> Path:
 
 
 @functools.cache
+def preload_library() -> Path:
+    """Return the library for ``flightrec run --preload``."""
+    _make("preload")
+    return SHIM / "build/flightrec-preload.so"
+
+
+@functools.cache
 def sanitized_helper() -> Path:
     """Return the helper that ends itself at the first memory error or undefined behaviour."""
     _make("SANITIZE=1")

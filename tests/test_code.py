@@ -62,7 +62,19 @@ def test_zsh_parses() -> None:
 def test_c_compiles_without_a_warning(compiler: str, tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-    assert_clean(run("make", "-s", "-C", "shim", f"CC={compiler}", f"BUILD={tmp_path}", "WERROR=1"))
+    assert_clean(
+        run(
+            "make",
+            "-s",
+            "-C",
+            "shim",
+            f"CC={compiler}",
+            f"BUILD={tmp_path}",
+            "WERROR=1",
+            "all",
+            "preload",
+        )
+    )
 
 
 def test_the_readme_s_test_command_is_the_one_that_ci_runs() -> None:

@@ -8,6 +8,7 @@ or deleted meanwhile must not take the shell out of an agent's hands. ``shim/age
 import contextlib
 import fcntl
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from flightrec import __version__
 from flightrec.errors import FlightrecError
-from flightrec.paths import HELPER_NAME, Paths, find_resource, make_private_folder
+from flightrec.paths import HELPER_NAME, PRELOAD_NAME, Paths, find_resource, make_private_folder
 from flightrec.shimmed_programs import LOCATOR, SHELLS
 
 SESSION_VARIABLE = "FLIGHTREC_SESSION"
@@ -31,6 +32,9 @@ ROOT_VARIABLE = "FLIGHTREC_ROOT"
 BASH_SCRIPT = "bash-env.bash"
 ZSH_FOLDER = "zdotdir"
 ZSH_SCRIPTS = (".zshenv", ".zprofile", ".zshrc", ".zlogin")
+
+_LOADER_READS = re.compile(r"[\s:;$]")
+"""Characters that mean something in ``LD_PRELOAD``."""
 
 LEFT_OVER_AFTER_S = 3600
 """A folder of shims whose run has died is removed by a later run when it is this old."""
@@ -47,6 +51,11 @@ class Placed:
         """The helper under its own name."""
         return self.folder / HELPER_NAME
 
+    @property
+    def preload(self) -> Path:
+        """The library for ``LD_PRELOAD``, where one was built."""
+        return self.folder / PRELOAD_NAME
+
     def shell(self, name: str) -> Path:
         """Return the stand-in to be named by ``$SHELL``."""
         return self.folder / "shells" / name
@@ -54,13 +63,17 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class AgentSession:
-    """One run of an agent: 128 random bits, its name, and the folder that is first on its PATH."""
+    """One run of an agent: 128 random bits, its name, and the folder that is first on its PATH.
+
+    ``preload``: its shells are caught by the library, too, that ``place_preload`` has placed.
+    """
 
     id: bytes
     agent: str
     shims: Path
     placed: Placed
     command: Path
+    preload: bool = False
 
 
 def session_environment(environment: Mapping[str, str], session: AgentSession) -> dict[str, str]:
@@ -82,6 +95,9 @@ def session_environment(environment: Mapping[str, str], session: AgentSession) -
             changed[f"FLIGHTREC_{name}"] = environment[name]
     if "PATH" in environment:
         changed["PATH"] = f"{session.shims}:{environment['PATH']}"
+    if session.preload:
+        others = (environment["LD_PRELOAD"],) if "LD_PRELOAD" in environment else ()
+        changed["LD_PRELOAD"] = ":".join((str(session.placed.preload), *others))
     shell = Path(environment.get("SHELL", "")).name
     if shell in SHELLS:
         changed["SHELL"] = str(session.placed.shell(shell))
@@ -141,6 +157,34 @@ def place_files(paths: Paths) -> Placed:
         raise FlightrecError(f"cannot write {placed.folder}: {error.strerror}") from None
     _check_helper(placed.helper)
     return placed
+
+
+def place_preload(paths: Paths) -> None:
+    """Copy the library for ``LD_PRELOAD`` beside the helper, and see that programs load it.
+
+    Raises FlightrecError where it was not built, or the system's loader would complain of it in
+    every program's errors.
+    """
+    library = Placed(paths.state / "agents").preload
+    if _LOADER_READS.search(str(library)):
+        raise FlightrecError(f"the loader cannot be told of {library}: it splits such a path")
+    source = find_resource(PRELOAD_NAME)
+    make_private_folder(paths.state)
+    try:
+        library.parent.mkdir(exist_ok=True)
+        _place(source, library, 0o700)
+        result = subprocess.run(
+            ["/bin/sh", "-c", "echo loaded"],
+            env={"LD_PRELOAD": str(library)},
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise FlightrecError(f"{library} cannot be used ({error})") from None
+    if (result.stdout, result.stderr) != ("loaded\n", ""):
+        raise FlightrecError(f"{library} cannot be used ({result.stderr.strip()[:300]})")
 
 
 def _place(source: Path, target: Path, mode: int) -> None:

@@ -95,9 +95,10 @@ class Shims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Agents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Agents in ``flightrec run``: whether they are given hooks for that run."""
+    """Agents in ``flightrec run``: whether they are given hooks for that run, and ``--preload``."""
 
     hooks: bool = True
+    preload: bool = False
 
 
 class Daemon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,6 +16,7 @@ SUN_PATH_MAX = 107
 """Bytes of a socket's path that the kernel takes (``sun_path`` less its NUL)."""
 
 HELPER_NAME = "flightrec-helper"
+PRELOAD_NAME = "flightrec-preload.so"
 
 
 def host_hash(name: str) -> str:

@@ -10,7 +10,7 @@ _flightrec() {
     *:uninstall:*) words='-h --help -y --yes --purge' ;;
     *:init:*) words='bash zsh -h --help --tail' ;;
     *:shell:*) words='bash zsh -h --help' ;;
-    *:run:*) words='-h --help --quiet --no-hooks' ;;
+    *:run:*) words='-h --help --quiet --no-hooks --preload' ;;
     [3-9]:hook:install) words='claude codex gemini qwen opencode copilot droid cursor pi all -h --help -y --yes --dry-run --scope --trust' ;;
     [3-9]:hook:uninstall) words='claude codex gemini qwen opencode copilot droid cursor pi all -h --help -y --yes --dry-run --scope' ;;
     [3-9]:hook:status) words='claude codex gemini qwen opencode copilot droid cursor pi all -h --help --json' ;;

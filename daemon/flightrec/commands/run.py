@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,6 +21,7 @@ from flightrec.agent_session import (
     SESSION_VARIABLE,
     AgentSession,
     open_session,
+    place_preload,
     session_environment,
 )
 from flightrec.client import connect
@@ -86,6 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-hooks", action="store_true", help="give the agent no hooks for this run"
     )
     parser.add_argument(
+        "--preload",
+        action="store_true",
+        help="catch /bin/sh -c by full path, too, with a library in LD_PRELOAD",
+    )
+    parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command with its words"
     )
 
@@ -98,15 +104,19 @@ def run(arguments: argparse.Namespace) -> int:
     if SESSION_VARIABLE in os.environ:
         _say("this is a recorded session already", quiet=arguments.quiet)
         return _become(words)
+    if arguments.preload:
+        place_preload(find_paths())  # without it, nothing is run
     with contextlib.ExitStack() as stack:
         try:
             paths, command = find_paths(), find_command()
             with contextlib.closing(connect(paths, autostart=True)) as connection:
                 _tell_folder(connection)
             names = _stand_ins(paths)
+            preload = arguments.preload or _preloads_by_settings(paths, quiet=arguments.quiet)
             session = stack.enter_context(
                 open_session(paths, _agent_name(words), names, os.environ.get("PATH", ""), command)
             )
+            session = replace(session, preload=preload)
         except (FlightrecError, OSError) as error:
             _say(f"nothing is recorded: {error}", quiet=arguments.quiet)
             return _become(words)
@@ -136,6 +146,18 @@ def _stand_ins(paths: Paths) -> frozenset[str]:
     """Return the programs that get one, by the person's settings."""
     wanted = load_settings(paths.config).shims
     return shimmed_programs(wanted.also, wanted.never)
+
+
+def _preloads_by_settings(paths: Paths, *, quiet: bool) -> bool:
+    """Whether the settings want the library for ``LD_PRELOAD``, and it could be placed."""
+    if not load_settings(paths.config).agents.preload:
+        return False
+    try:
+        place_preload(paths)
+    except FlightrecError as error:
+        _say(f"preload is left out: {error}", quiet=quiet)
+        return False
+    return True
 
 
 def _agent_name(words: Sequence[str]) -> str:
