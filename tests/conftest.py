@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,11 @@ from flightrec.store import Store
 
 RecordProperty = Callable[[str, object], None]
 """The type of pytest's fixture of that name."""
+
+for _signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    # As of a job in the background or under nohup: whatever is started here would ignore it, too.
+    if signal.getsignal(_signal) is signal.SIG_IGN:
+        signal.signal(_signal, signal.SIG_DFL)
 
 CLEAN_VARIABLES = ("PATH", "LANG", "LC_ALL", "TERM")
 
