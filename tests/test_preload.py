@@ -135,6 +135,18 @@ def test_a_shell_by_its_full_path_is_caught_once(stand: Stand, words: list[str])
     assert run.starting.source is Source.SH
 
 
+@pytest.mark.parametrize("outer", ["/bin/sh", "/bin/dash", "/bin/bash", "/bin/zsh"])
+@pytest.mark.parametrize("inner", ["/bin/sh", "/bin/bash"])
+def test_an_agent_s_own_shell_around_it_is_stepped_through(
+    stand: Stand, outer: str, inner: str
+) -> None:
+    text = "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; %s -c 'false || exit 4'; true"
+
+    (run,) = commands(stand.runs([outer, "-c", text % inner]))
+
+    assert run.pair == ("false || exit 4", 4)
+
+
 def test_shells_below_a_command_are_not_commands(stand: Stand) -> None:
     text = "/bin/sh -c 'sh -c false; exec /bin/sh -c \"exit 3\"'; /bin/bash -c 'exit 4'"
 
@@ -369,7 +381,7 @@ def test_the_option_and_the_setting_switch_it_on(
     flightrec_run(environment, "--preload", "--quiet", "--", *AGENT)
     assert newest_session(daemon) == [("nosuchprogram || exit 3", 3)]
 
-    daemon.paths.config.parent.mkdir(parents=True)
+    daemon.paths.config.parent.mkdir(parents=True, exist_ok=True)
     daemon.paths.config.write_text("[agents]\npreload = true\n")
     try:
         flightrec_run(environment, "--quiet", "--", *AGENT)
@@ -378,6 +390,24 @@ def test_the_option_and_the_setting_switch_it_on(
     assert newest_session(daemon) == [("nosuchprogram || exit 3", 3)]
     (runs,) = daemon.query("SELECT count(*) FROM runs WHERE command = 'nosuchprogram || exit 3'")
     assert runs == (2,)
+
+
+def test_the_setting_leaves_agents_alone_that_are_seen_without(
+    daemon: DaemonProcess, environment: dict[str, str]
+) -> None:
+    daemon.paths.config.parent.mkdir(parents=True, exist_ok=True)
+    daemon.paths.config.write_text("[agents]\npreload = true\n")
+    said = []
+    try:
+        for name in ("droid", "mini"):
+            agent = daemon.paths.home / name
+            agent.write_text(f"#!{sys.executable}\nimport os; print('LD_PRELOAD' in os.environ)\n")
+            agent.chmod(0o755)
+            said.append(flightrec_run(environment, "--quiet", "--", str(agent)).stdout)
+    finally:
+        daemon.paths.config.unlink()
+
+    assert said == ["False\n", "True\n"]
 
 
 @pytest.mark.parametrize("shell", ["sh", "/bin/sh", "bash", "/bin/bash"])

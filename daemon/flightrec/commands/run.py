@@ -36,6 +36,7 @@ from flightrec.paths import Paths, find_paths
 from flightrec.places import find_place
 from flightrec.shimmed_programs import RUNTIMES, SHELLS, shimmed_programs
 from flightrec.store import Store
+from flightrec.unwrap import SHELL_AGENTS
 from flightrec.wire import SessionEnded
 
 HELP = "run an agent or a command and record what it does"
@@ -112,9 +113,12 @@ def run(arguments: argparse.Namespace) -> int:
             with contextlib.closing(connect(paths, autostart=True)) as connection:
                 _tell_folder(connection)
             names = _stand_ins(paths)
-            preload = arguments.preload or _preloads_by_settings(paths, quiet=arguments.quiet)
+            agent = _agent_name(words)
+            preload = arguments.preload or _preloads_by_settings(
+                paths, agent, quiet=arguments.quiet
+            )
             session = stack.enter_context(
-                open_session(paths, _agent_name(words), names, os.environ.get("PATH", ""), command)
+                open_session(paths, agent, names, os.environ.get("PATH", ""), command)
             )
             session = replace(session, preload=preload)
         except (FlightrecError, OSError) as error:
@@ -148,9 +152,13 @@ def _stand_ins(paths: Paths) -> frozenset[str]:
     return shimmed_programs(wanted.also, wanted.never)
 
 
-def _preloads_by_settings(paths: Paths, *, quiet: bool) -> bool:
-    """Whether the settings want the library for ``LD_PRELOAD``, and it could be placed."""
-    if not load_settings(paths.config).agents.preload:
+def _preloads_by_settings(paths: Paths, agent: str, *, quiet: bool) -> bool:
+    """Whether the settings want the library for ``LD_PRELOAD``, and it could be placed.
+
+    Not where a model's commands are seen without it: what such an agent gives to /bin/sh is its
+    own work.
+    """
+    if agent in SHELL_AGENTS or not load_settings(paths.config).agents.preload:
         return False
     try:
         place_preload(paths)
