@@ -161,11 +161,16 @@ def stored_commands(database: Path) -> list[str]:
 
 
 def flightrec(
-    *words: str, home: Path, env: Mapping[str, str] | None = None, limit_s: float = 60
+    *words: str,
+    home: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    limit_s: float = 60,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command line."""
     return subprocess.run(
         [*FLIGHTREC, *words],
+        cwd=cwd,
         env={**os.environ, "HOME": str(home), **(env or {})},
         capture_output=True,
         text=True,

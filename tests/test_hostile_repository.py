@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import signal
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from daemon_process import FLIGHTREC, DaemonProcess
+from daemon_process import DaemonProcess, flightrec
 from fake_relay import finished, starting
 from flightrec.wire import TailSource, Verdict
 
@@ -87,11 +88,9 @@ def hints(daemon: DaemonProcess, folder: Path) -> dict[str, str]:
 
 def exported(folder: Path, home: Path) -> str:
     """What memory files of a project may say, rules that are not proved included."""
-    command = [*FLIGHTREC, "export", "--all"]
-    env = {**os.environ, "HOME": str(home)}
-    return subprocess.run(
-        command, cwd=folder, env=env, check=True, capture_output=True, text=True
-    ).stdout
+    result = flightrec("export", "--all", home=home, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.parametrize("comes", ["first", "last"])
@@ -114,3 +113,23 @@ def test_a_thousand_pairs_of_a_hostile_repository_say_nothing_elsewhere(
         assert "git status" in hints(daemon, other)[HONEST.failing]
         assert "evil" not in exported(other, home)
         assert "gti" in exported(other, home)
+
+
+def test_a_writer_that_starts_anew_is_told_where_a_shell_looks_for_programs(home: Path) -> None:
+    """T11: a shell says its PATH once; a repository that gets the writer killed gains nothing."""
+    trap, other = make_repository(home / "trap"), make_repository(home / "other")
+    tools = trap / "bin"
+    tools.mkdir()
+    (tools / "git").write_text("#!/bin/sh\n")
+    (tools / "git").chmod(0o755)
+    (one,) = (plant for plant in PLANTS if plant.failing == "git status")
+    with DaemonProcess(home) as daemon, daemon.relay() as relay:
+        path = f"{tools}:/usr/bin:/bin".encode()
+        relay.wait_for_commit(relay.type("true", cwd=bytes(trap), path=path))
+        os.kill(daemon.wait_for_writer(), signal.SIGKILL)
+        tail = {"tail_source": TailSource.STDERR, "tail": one.error.encode()}
+        failing = starting(one.failing, relay.session, cwd=bytes(trap))
+        relay.send(failing, finished(failing, one.status, **tail, tail_total=len(one.error)))
+        relay.wait_for_commit(failing.run, relay.type(one.working, cwd=bytes(trap)))
+        assert daemon.query("SELECT count(*), max(scope) FROM rules") == [(1, "project")]
+        assert one.failing not in hints(daemon, other)

@@ -107,7 +107,6 @@ class Front:
         self._sessions = Sessions()
         self._open: OrderedDict[bytes, OpenRun] = OrderedDict()
         self._bringers: dict[bytes, Peer] = {}
-        self._writer = 1
         self.hooks = Hooks(self)
         self.use(Settings())
 
@@ -320,11 +319,10 @@ class Front:
     # --- towards the disk --------------------------------------------------------------------
 
     def _with_path(self, starting: CommandStarting) -> CommandStarting:
-        """Say the session's PATH where the writer does not know it; it keeps it in memory, too."""
+        """Say the session's PATH each time: who takes it in may be another writer than before."""
         session = self._sessions.get(starting.session)
-        if session is None or session.path is None or session.writer == self._writer:
+        if session is None or session.path is None:
             return starting
-        session.writer = self._writer
         return msgspec.structs.replace(starting, path=session.path)
 
     def submit(self, message: link.Recorded) -> None:
@@ -352,7 +350,6 @@ class Front:
 
     def writer_died(self, *, was_killed: bool) -> None:
         """Take back what the writer did not commit."""
-        self._writer += 1
         culprit = self.backlog.take_back(STRIKES_OF_A_KILL if was_killed else STRIKES_OF_A_CRASH)
         if culprit is not None:
             log.error("gave up %s: no writer survived it", culprit.hex())

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -96,6 +96,7 @@ class _Step:
     session: bytes
     event: Event
     history: SessionHistory
+    path: str
 
     @property
     def signature(self) -> str:
@@ -107,8 +108,8 @@ class Recorder:
 
     ``record`` and ``hint_shown`` write inside the caller's transaction. Where that transaction is
     rolled back, or runs or rules are deleted, make a new Recorder: what this one remembers would be
-    ahead of the disk. A remedy's programs are looked up on its session's PATH, which ``paths`` may
-    know, else on ``path``.
+    ahead of the disk. ``path`` is the PATH on which a remedy's programs are looked up where that of
+    a run's shell is not known.
     """
 
     def __init__(
@@ -116,19 +117,20 @@ class Recorder:
         store: RunStore,
         thresholds: Thresholds = DEFAULT_THRESHOLDS,
         path: str | None = None,
-        paths: Mapping[bytes, str] | None = None,
     ) -> None:
         self._store = store
         self.book = Rulebook(store.connection, thresholds)
         self._path = os.environ.get("PATH", os.defpath) if path is None else path
-        self._paths = {} if paths is None else paths
         self._memory = SessionMemory(store.connection)
         self._fingerprints = Fingerprints()
         self._parts = Parts()
         self._waiting = self.book.sessions_with_open_hints()
 
-    def record(self, run: CommandRun) -> RecordOutcome:
-        """Store a run and learn from it; a part of a command says something about the command."""
+    def record(self, run: CommandRun, path: str | None = None) -> RecordOutcome:
+        """Store a run and learn from it; a part of a command says something about the command.
+
+        ``path`` is the PATH of the run's shell, which is not stored.
+        """
         if is_part(run):
             self._parts.add(run)
             self._store.add_run(run if run.exit else _without_tail(run))
@@ -141,7 +143,7 @@ class Recorder:
             return RecordOutcome(stored=False)
         if failure is not None:
             self.book.add_failure(row, failure)
-        recoveries = self._learn(run, line, failure) if _teaches(run, line) else ()
+        recoveries = self._learn(run, line, failure, path) if _teaches(run, line) else ()
         outcome = self.take_outcome()
         return replace(outcome, recoveries=recoveries) if recoveries else outcome
 
@@ -209,7 +211,7 @@ class Recorder:
     # -- learning -------------------------------------------------------------------------------
 
     def _learn(
-        self, run: CommandRun, line: CommandLine, failure: Failure | None
+        self, run: CommandRun, line: CommandLine, failure: Failure | None, path: str | None
     ) -> tuple[Recovery, ...]:
         """Let a run speak for and against the known rules; return what it mended itself."""
         session = self._memory.session_of(run)
@@ -220,7 +222,9 @@ class Recorder:
         # Most runs passed, mended nothing, and are about no rule: they are only remembered.
         if failure or recoveries or run.session in self._waiting or self._is_about_a_rule(line):
             event = Event(run.run.hex(), session, run.project, run.started_us)
-            self._learn_from(_Step(run, line, failure, recoveries, session, event, history))
+            self._learn_from(
+                _Step(run, line, failure, recoveries, session, event, history, path or self._path)
+            )
         history.add(run, line, failure, recoveries)
         return recoveries
 
@@ -319,7 +323,7 @@ class Recorder:
         """Count a recovery for its rule, which may be new; ``fresh`` are those made by this run."""
         if not self.book.add_recovery(recovery):
             return
-        draft = draft_rule(recovery, self._paths.get(recovery.fix.session, self._path))
+        draft = draft_rule(recovery, step.path)
         if draft is None:
             return
         rule = self._rule_for(draft, recovery, step, fresh)

@@ -4,7 +4,6 @@ import fcntl
 import logging
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,10 +26,8 @@ from flightrec.redact import Redactor, Safe
 from flightrec.rescan import Rescan, Rescanned
 from flightrec.retention import Pruner
 from flightrec.rules import Guard
-from flightrec.sessions import MAX_SESSIONS
 from flightrec.store import Store
 from flightrec.verbs import do
-from flightrec.wire import CommandStarting
 from flightrec.workplace import Workplace
 
 log = logging.getLogger(__name__)
@@ -65,7 +62,6 @@ class Recording:
         self._settings = settings
         self._redactor = Redactor(settings.redaction.allow, settings.redaction.deny)
         self._rescan = Rescan(store, paths, settings.redaction)
-        self._session_paths: OrderedDict[bytes, str] = OrderedDict()
         self.start_over()
         self.notes = _notes(store)
         self.is_fresh = store.quarantined is not None
@@ -94,9 +90,7 @@ class Recording:
 
     def start_over(self) -> None:
         """Learn from what is on the disk, not from what was in memory."""
-        self._recorder = Recorder(
-            self._store, _thresholds(self._settings), paths=self._session_paths
-        )
+        self._recorder = Recorder(self._store, _thresholds(self._settings))
 
     def hint_rules(self) -> Iterator[HintRule]:
         """Yield all rules for the hint index; to be read to the end before anything is written."""
@@ -213,8 +207,10 @@ class Recording:
         match message:
             case Feed():
                 failpoints.reach("record")
-                self._note_path(message.starting)
-                outcome = self._recorder.record(self._ingest(message))
+                path = message.starting.path
+                outcome = self._recorder.record(
+                    self._ingest(message), None if path is None else os.fsdecode(path)
+                )
                 result.changed += outcome.changed
                 result.export |= outcome.export
             case Shown(shown):
@@ -222,7 +218,6 @@ class Recording:
             case Corrected():
                 self._correct(message)
             case Ended():
-                self._session_paths.pop(message.session, None)
                 self._store.end_session(message.session, message.wall_us)
                 self._recorder.session_ended(message.session)
 
@@ -233,14 +228,6 @@ class Recording:
             return self._redactor.redact_command(text, corrected.session).text
 
         self._recorder.corrected(corrected.session, corrected.spoken, redact, corrected.at_us)
-
-    def _note_path(self, starting: CommandStarting) -> None:
-        """Remember a session's PATH; it reaches no disk."""
-        if starting.path is not None:
-            self._session_paths[starting.session] = os.fsdecode(starting.path)
-            self._session_paths.move_to_end(starting.session)
-            if len(self._session_paths) > MAX_SESSIONS:
-                self._session_paths.popitem(last=False)
 
     def _offered(self, shown: HintShown) -> Safe:
         """Return the line that was offered; it holds words as typed, so it is kept as those are."""

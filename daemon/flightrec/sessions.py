@@ -17,8 +17,7 @@ BURST = 1000.0
 class Session:
     """The latest variables of one session's shell; None where it never sent them.
 
-    ``writer`` is the last writer process, counted from 1, that was told this PATH. ``agent`` is
-    the one that its shell runs below, empty for a person; None where nobody looked yet.
+    ``agent`` is the one that its shell runs below, empty for a person, None where nobody looked.
     """
 
     allowance: float
@@ -26,7 +25,6 @@ class Session:
     path: bytes | None = None
     virtual_env: bytes | None = None
     conda_prefix: bytes | None = None
-    writer: int = 0
     agent: bytes | None = None
 
 
@@ -52,7 +50,6 @@ class Sessions:
             self._sessions.move_to_end(starting.session)
         if starting.path is not None:
             session.path = starting.path
-            session.writer = 0
         if starting.virtual_env is not None:
             session.virtual_env = starting.virtual_env
         if starting.conda_prefix is not None:
