@@ -29,7 +29,7 @@ from flightrec.paths import find_paths, find_resource
 from flightrec.wire import Source
 from helper_builds import preload_library
 from recording_server import Manners, RecordingServer, Run
-from test_shim import Stand
+from test_shim import Stand, take_over
 from test_transparency import FORMS, OPTIONS, STDIN, _furnish
 
 AS_AGENTS_DO = """
@@ -58,13 +58,7 @@ def preloaded() -> Iterator[tuple[Stage, RecordingServer]]:
 
 @pytest.fixture
 def stand(preloaded: tuple[Stage, RecordingServer]) -> Stand:
-    stage, server = preloaded
-    stand = Stand(stage, server)
-    stand.fence()  # what an earlier test has sent is not this one's
-    server.manners = Manners()
-    server.by_id.clear()
-    stand.paths.breaker.unlink(missing_ok=True)
-    return stand
+    return take_over(*preloaded)
 
 
 def commands(runs: list[Run]) -> list[Run]:

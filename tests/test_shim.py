@@ -77,9 +77,8 @@ class Stand:
                 connection.recv(1)
 
 
-@pytest.fixture
-def stand(furnished: tuple[Stage, RecordingServer]) -> Stand:
-    stage, server = furnished
+def take_over(stage: Stage, server: RecordingServer) -> Stand:
+    """Return a stage on which earlier tests have left nothing."""
     stand = Stand(stage, server)
     stand.fence()  # what an earlier test has sent is not this one's
     server.manners = Manners()
@@ -87,6 +86,11 @@ def stand(furnished: tuple[Stage, RecordingServer]) -> Stand:
     server.messages.clear()
     stand.paths.breaker.unlink(missing_ok=True)
     return stand
+
+
+@pytest.fixture
+def stand(furnished: tuple[Stage, RecordingServer]) -> Stand:
+    return take_over(*furnished)
 
 
 # --- doors -----------------------------------------------------------------------------------
