@@ -291,6 +291,8 @@ def test_a_daemon_whose_folder_was_deleted_leaves_and_another_begins_anew(
 ) -> None:
     write_config("[daemon]\ncheck_seconds = 0.1\n")
     with DaemonProcess(home) as old:
+        # It makes this file last; what appears while the folder is being deleted is in the way.
+        wait_until(lambda: any(old.paths.run.glob("*.words")))
         shutil.rmtree(old.paths.state)
         with DaemonProcess(home) as new:
             assert old.process.wait(60) == 0
