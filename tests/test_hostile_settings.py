@@ -1,13 +1,15 @@
 """Settings of agents that are odd on purpose: nothing of them is lost or obeyed."""
 
 import functools
+import os
 import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from daemon_process import flightrec
+from daemon_process import USER, as_user, flightrec, needs_root, python_of_everybody
 from flightrec.hook_clients import find_client
 from flightrec.hook_documents import Wanted, with_parts, without_parts
 from flightrec.hook_parts import Setup
@@ -105,10 +107,122 @@ def test_a_file_that_broke_keeps_no_other_one(home: Path) -> None:
 
     assert done.returncode == 1
     assert done.stderr.startswith(f"flightrec: {settings}: line 1 is no JSON")
+    assert done.stderr.endswith("; mend that and run this again\n")
     assert done.stderr.count("\n") == 1
     assert settings.read_text() == "{"
     assert not (home / ".gemini").exists()
     assert (home / ".local/share/flightrec/flightrec-helper").exists()
+
+
+PLAIN_PATH = {"PATH": "/usr/bin:/bin"}
+"""Where none of the agents' programs is."""
+
+BROKEN = {
+    ".claude/settings.json": ("Claude Code", '{"a": 1,\n}', "line 2 is no JSON"),
+    ".codex/config.toml": ("Codex", "a = = 1\n", "is no TOML"),
+}
+"""Files that nobody can read: whose, what stands there, and what is wrong with it."""
+
+
+def test_all_others_are_installed_where_some_files_are_broken(home: Path) -> None:
+    for name, (_, text, _) in BROKEN.items():
+        (home / name).parent.mkdir()
+        (home / name).write_text(text)
+    for name in (".gemini", ".qwen"):
+        (home / name).mkdir()
+    done = flightrec("hook", "install", "all", "--yes", home=home, env=PLAIN_PATH)
+
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(BROKEN)
+    for line, (name, (title, text, reason)) in zip(lines, BROKEN.items(), strict=True):
+        assert line.startswith(f"flightrec: {title} is left out: {home / name}: {reason}")
+        assert line.endswith("; mend that and run this again")
+        assert (home / name).read_text() == text
+    assert [path.name for path in (home / ".codex").iterdir()] == ["config.toml"]  # all or nothing
+    assert done.stdout.count(": installed; ") == 2
+    for name in (".gemini", ".qwen"):
+        assert "flightrec-helper hook" in (home / name / "settings.json").read_text()
+    assert set(read_manifest(home).settings) == {
+        f"{home}/{name}/settings.json" for name in (".gemini", ".qwen")
+    }
+
+
+def test_where_all_files_are_broken_nothing_is_made(home: Path) -> None:
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").write_text("{")
+    done = flightrec("hook", "install", "all", "--yes", home=home, env=PLAIN_PATH)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in home.iterdir()] == [".claude"]
+
+
+def test_status_says_what_is_wrong_with_a_file_and_goes_on(home: Path) -> None:
+    assert flightrec("hook", "install", "qwen", "--yes", home=home).returncode == 0
+    (home / ".claude").mkdir()
+    (home / ".claude/settings.json").write_text("{")
+    done = flightrec("hook", "status", "all", home=home)
+
+    assert done.returncode == 1
+    assert f"claude    broken      {home}/.claude/settings.json" in done.stdout
+    assert f"qwen      installed   {home}/.qwen/settings.json" in done.stdout
+    assert done.stderr.startswith(f"flightrec: {home}/.claude/settings.json: line 1 is no JSON")
+    assert done.stderr.endswith("; mend that and run this again\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_all_in_a_project_means_those_that_have_hooks_for_one(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (".claude", ".copilot", ".qwen", "project"):
+        (home / name).mkdir()
+    monkeypatch.chdir(home / "project")
+    words = ("hook", "install", "all", "--scope", "project", "--yes")
+    done = flightrec(*words, home=home, env=PLAIN_PATH)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {path.name for path in (home / "project").iterdir()} == {".claude", ".qwen"}
+
+
+@needs_root
+def test_a_folder_that_cannot_be_written_keeps_no_other_agent(home: Path) -> None:
+    """Seen only when the file is written; root would write it all the same."""
+    python, variables = python_of_everybody()
+    environment = {**variables, "HOME": str(home), "PATH": f"{home}/bin:/usr/bin:/bin"}
+    for name in ("", "bin", ".gemini", ".qwen"):
+        (home / name).mkdir(exist_ok=True)
+        os.chown(home / name, USER, USER)
+    (home / "bin/flightrec").touch(0o755)
+
+    def hook(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [python, "-m", "flightrec", "hook", *words, "all", "--yes"],
+            env=environment,
+            cwd=home,
+            preexec_fn=as_user(USER),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    (home / ".gemini").chmod(0o500)
+    done = hook("install")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"flightrec: Gemini CLI is left out: {home}/.gemini/settings")
+    assert done.stderr.count("\n") == 1
+    assert "Qwen Code: installed" in done.stdout
+    assert "Gemini CLI: installed" not in done.stdout
+    assert set(read_manifest(home).settings) == {f"{home}/.qwen/settings.json"}
+
+    (home / ".gemini").chmod(0o700)
+    assert hook("install").returncode == 0
+    (home / ".qwen").chmod(0o500)
+    done = hook("uninstall")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"flightrec: {home}/.qwen/settings.json")
+    assert not (home / ".gemini/settings.json").exists()
+    assert set(read_manifest(home).settings) == {f"{home}/.qwen/settings.json"}
 
 
 def test_the_name_of_a_folder_moves_no_cursor(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

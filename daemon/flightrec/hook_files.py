@@ -6,7 +6,7 @@ The manifest of the installation notes what was added where, so that all of it c
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -300,8 +300,3 @@ def _forget(target: Target, person: Person) -> None:
     manifest = read_manifest(person.paths.home)
     if manifest.settings.pop(str(target.location.path), None) is not None:
         write_manifest(person.paths.home, manifest)
-
-
-def noted_agents(targets: Iterable[Target]) -> list[str]:
-    """Return the names of the agents that these files are of, each once."""
-    return list(dict.fromkeys(target.client.name for target in targets))

@@ -18,7 +18,6 @@ from flightrec.hook_files import (
     installed_targets,
     is_here,
     note_trust,
-    noted_agents,
     preview_install,
     preview_uninstall,
     project_targets,
@@ -91,22 +90,69 @@ def run(arguments: argparse.Namespace) -> int:
     return _uninstall(arguments, person)
 
 
-def _clients(names: Sequence[str], person: Person) -> list[HookClient]:
+def _clients(names: Sequence[str], scope: str | None, person: Person) -> list[HookClient]:
     if ALL not in names:
         return [find_client(name) for name in dict.fromkeys(names)]
-    found = [client for client in CLIENTS if is_here(client, person)]
+    found = [c for c in CLIENTS if is_here(c, person) and (scope != "project" or _has_project(c))]
     if not found:
         raise FlightrecError(f"no agent was found here; name one of {', '.join(NAMES)}")
     return found
+
+
+def _has_project(client: HookClient) -> bool:
+    return bool(project_targets(client, Path("/")))
+
+
+def _say(troubles: Iterable[str]) -> None:
+    """Print what was in the way of one agent and kept no other one."""
+    for line in troubles:
+        print(f"flightrec: {one_line(line)}; mend that and run this again", file=sys.stderr)
 
 
 # --- install -------------------------------------------------------------------------------------
 
 
 def _install(arguments: argparse.Namespace, person: Person) -> int:
-    clients = _clients(arguments.agents, person)
-    targets = list(_targets(clients, arguments.scope or "user", person))
-    changed = [target for target in targets if _show(target, *preview_install(target, person))]
+    clients = _clients(arguments.agents, arguments.scope, person)
+    troubles: list[str] = []
+    shown = list(_show_install(clients, arguments, person, troubles))
+    status = _install_shown(shown, arguments, person, troubles)
+    _say(troubles)
+    return ExitCode.TROUBLE if troubles else status
+
+
+Shown = Sequence[tuple[HookClient, Sequence[Target]]]
+"""Agents, and those of their files that change."""
+
+
+def _show_install(
+    clients: Iterable[HookClient],
+    arguments: argparse.Namespace,
+    person: Person,
+    troubles: list[str],
+) -> Iterator[tuple[HookClient, Sequence[Target]]]:
+    """Print the differences, an agent at a time: all its files, or none where one is broken."""
+    for client in clients:
+        targets = list(_targets([client], arguments.scope or "user", person))
+        try:
+            previews = [(target, preview_install(target, person)) for target in targets]
+        except FlightrecError as error:
+            troubles.append(_left_out(client, error, arguments))
+            continue
+        yield client, [target for target, states in previews if _show(target, *states)]
+
+
+def _left_out(client: HookClient, error: FlightrecError, arguments: argparse.Namespace) -> str:
+    """Return the line about one of all agents. Raises the error of one that was named."""
+    if ALL not in arguments.agents:
+        raise error
+    return f"{client.title} is left out: {error}"
+
+
+def _install_shown(
+    shown: Shown, arguments: argparse.Namespace, person: Person, troubles: list[str]
+) -> int:
+    changed = [target for _, targets in shown for target in targets]
     for target in changed:
         if target.is_shared:
             path = one_line(str(target.location.path))
@@ -116,14 +162,29 @@ def _install(arguments: argparse.Namespace, person: Person) -> int:
             print("Nothing was changed.")
             return ExitCode.TROUBLE
         print()
-    if not arguments.dry_run:
-        for folder in (person.paths.state, person.paths.run):
-            make_private_folder(folder)  # without it no shell or hook can start the daemon
-        with one_at_a_time(person.paths):
-            copy_files(person.paths.home)
-            for target in changed:
-                install(target, person)
-    return _say_installed(clients, changed, arguments, person)
+    if shown and not arguments.dry_run:
+        shown = _write(shown, arguments, person, troubles)
+    return _say_installed(shown, arguments, person)
+
+
+def _write(
+    shown: Shown, arguments: argparse.Namespace, person: Person, troubles: list[str]
+) -> Shown:
+    """Change the files; return which agents' were changed."""
+    for folder in (person.paths.state, person.paths.run):
+        make_private_folder(folder)  # without it no shell or hook can start the daemon
+    done = []
+    with one_at_a_time(person.paths):
+        copy_files(person.paths.home)
+        for client, targets in shown:
+            try:
+                for target in targets:
+                    install(target, person)
+            except FlightrecError as error:
+                troubles.append(_left_out(client, error, arguments))
+            else:
+                done.append((client, targets))
+    return done
 
 
 def _targets(clients: Iterable[HookClient], scope: str, person: Person) -> Iterator[Target]:
@@ -145,15 +206,9 @@ def _project() -> Path:
     return root
 
 
-def _say_installed(
-    clients: Iterable[HookClient],
-    changed: Sequence[Target],
-    arguments: argparse.Namespace,
-    person: Person,
-) -> int:
-    touched = noted_agents(changed)
-    for client in clients:
-        if client.name not in touched:
+def _say_installed(shown: Shown, arguments: argparse.Namespace, person: Person) -> int:
+    for client, targets in shown:
+        if not targets:
             print(f"{client.title}: installed already.")
         elif arguments.dry_run:
             print(f"{client.title}: nothing was changed.")
@@ -200,11 +255,14 @@ def _uninstall(arguments: argparse.Namespace, person: Person) -> int:
     if shown and not arguments.dry_run:
         with one_at_a_time(person.paths):
             for path in reversed(shown):  # a folder goes after what was put into it later
-                uninstall(found[path], person)
+                try:
+                    uninstall(found[path], person)
+                except FlightrecError as error:
+                    troubles.append(str(error))
             _remove_copies(person)
         if any(shown.values()):
             print("\nDone.")
-    print(*(f"flightrec: {one_line(line)}\n" for line in troubles), sep="", end="", file=sys.stderr)
+    _say(troubles)
     return ExitCode.TROUBLE if troubles else ExitCode.OK
 
 
@@ -278,6 +336,7 @@ def _show_status(arguments: argparse.Namespace, person: Person) -> int:
     else:
         for item in items:
             print(f"{item['agent']:10}{item['state']:12}{one_line(item['path'])}")
+        _say(item["trouble"] for item in items if "trouble" in item)
     return ExitCode.TROUBLE if any(item["state"] == "broken" for item in items) else ExitCode.OK
 
 
@@ -289,8 +348,6 @@ def _status_items(clients: Iterable[HookClient], person: Person) -> Iterator[dic
         for path, target in targets.items():
             scope = "project" if target.is_project else "user"
             state, trouble = _state(target, person)
-            if state == "broken" and sys.stdout.isatty():
-                print(one_line(trouble), file=sys.stderr)
             item = {"agent": client.name, "scope": scope, "state": state, "path": str(path)}
             yield item | ({"trouble": trouble} if trouble else {})
 
