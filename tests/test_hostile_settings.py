@@ -217,12 +217,12 @@ def test_a_folder_that_cannot_be_written_keeps_no_other_agent(home: Path) -> Non
 
     (home / ".gemini").chmod(0o700)
     assert hook("install").returncode == 0
-    (home / ".qwen").chmod(0o500)
+    (home / ".gemini").chmod(0o500)
     done = hook("uninstall")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"flightrec: {home}/.qwen/settings.json")
-    assert not (home / ".gemini/settings.json").exists()
-    assert set(read_manifest(home).settings) == {f"{home}/.qwen/settings.json"}
+    assert done.stderr.startswith(f"flightrec: {home}/.gemini/settings.json")
+    assert not (home / ".qwen/settings.json").exists()
+    assert set(read_manifest(home).settings) == {f"{home}/.gemini/settings.json"}
 
 
 def test_the_name_of_a_folder_moves_no_cursor(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
