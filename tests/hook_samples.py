@@ -163,7 +163,9 @@ SAMPLES: Mapping[str, Sample] = {
     ),
     "droid": Sample(
         lambda command, _: _droid("PreToolUse", command),
-        lambda command, _, output: _droid("PostToolUse", command, tool_response=output),
+        lambda command, _, output: _droid(
+            "PostToolUse", command, tool_response=f"{output}\n\n[Process exited with code 0]"
+        ),
         None,
         has_id=False,
     ),

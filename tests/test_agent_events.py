@@ -1,5 +1,6 @@
 """What the clients of agents say to their hooks, read without believing more than they say."""
 
+import dataclasses
 import json
 
 import pytest
@@ -32,6 +33,9 @@ def copilot(text: str, kind: str = "success") -> Fields:
 
 def plugin(**fields: object) -> Fields:
     return {**SAMPLES["pi"].before("make", "c1"), "event": "after", **fields}
+
+
+RUNS = End(background=True)
 
 
 def test_every_dialect_has_a_reader_of_ends() -> None:
@@ -97,6 +101,11 @@ def test_claude_s_ends(payload: Fields, expected: End) -> None:
         ),
         ("Command was cancelled by user before it could complete.", End(None)),
         ("Command moved to background (PID: 7). Output hidden.", End(background=True)),
+        ("Output: (empty)\nSignal: 9\nProcess Group PGID: 12", End(128 + 9)),
+        ("Output: x\nSignal: SIGTERM", End(128 + 15, "x")),
+        ("Output: x\nSignal: none of ours", End(0, "x")),
+        ("Output: (empty)\nError: spawn bash ENOENT", End(None)),
+        ("A summary of what the command wrote.", End(None)),
         ("", End(None)),
     ],
 )
@@ -112,20 +121,63 @@ def test_a_time_limit_of_gemini_is_one() -> None:
     assert end_of("gemini", gemini(text)).timed_out
 
 
+QWEN = "Command: make\nDirectory: (root)\nOutput: {}\nError: (none)\nExit Code: {}\nSignal: {}\n"
+GROUP = "Process Group PGID: (none)"
+CUT = "Tool output was too large …\nxx\n\n---\n... [CONTENT TRUNCATED] ...\n---\n\n"
+STOPPED = "Command timed out after 9ms before it could complete. Below is the output before it "
+LARGE = "Output too large to read at once (195.3 KB). Saved to: /tmp/x.txt\nConsider grep.\n\n"
+LIMIT = "Command timed out after 1 seconds. Consider increasing the timeout for commands.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (QWEN.format("out\nerr", 7, "(none)") + GROUP, End(7, "out\nerr")),
+        (QWEN.format("(empty)", "(none)", 9) + GROUP, End(128 + 9)),
+        (QWEN.format("x", 2, "(none)") + GROUP + "\n\nNote: it ran for 80s.", End(2, "x")),
+        (
+            QWEN.format(QWEN.format("a", 3, "(none)") + GROUP + "\n\nb", 2, "(none)") + GROUP,
+            End(2, QWEN.format("a", 3, "(none)") + GROUP + "\n\nb"),
+        ),
+        (CUT + QWEN.format("x", 4, "(none)").split("Output: ")[1] + GROUP, End(4, "x")),
+        ("Command timed out after 1000ms before it could complete.", End(timed_out=True)),
+        (STOPPED + "timed out:\nx", End(None, "x", timed_out=True)),
+        ("Background shell started.\nid: bg_1\npid: 7", End(background=True)),
+        ('Foreground command "a\nb" promoted to background as bg_1.', End(background=True)),
+        ("Command finished before the background-promote request. Output:\nx", End(None, "x")),
+    ],
+)
+def test_qwen_s_ends(text: str, expected: End) -> None:
+    payload = SAMPLES["qwen"].passed("make", "use-1", "")
+    response = {"llmContent": text, "returnDisplay": ""}
+    assert end_of("qwen", {**payload, "tool_response": response}) == expected
+    assert SAMPLES["qwen"].failed is not None
+    failure = SAMPLES["qwen"].failed("make", "use-1", "", 1)
+    told = {**failure, "error": text, "duration_ms": 3}
+    assert end_of("qwen", told) == dataclasses.replace(expected, usec=3000)
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "expected"),
     [
         ("out\n<shellId: 7 completed with exit code 5>", "success", End(5, "out")),
         ("<shellId: 0 completed with exit code 0>", "success", End(0)),
         ("a <shellId: 7 completed with exit code 5> b", "success", End(None)),
-        ("<command with shellId: 0 is still running after 30 seconds>", "success", End()),
+        ("<command with shellId: 0 is still running after 30 seconds>", "success", RUNS),
+        ("<command started in background with shellId: 6>", "success", RUNS),
+        (
+            LARGE + "Preview (first 500 chars):\nno rule\n<shellId: 8 completed with exit code 4>",
+            "success",
+            End(4, "no rule"),
+        ),
         ("The user rejected this tool call.", "rejected", End(ran=False)),
     ],
 )
 def test_copilot_s_ends(text: str, kind: str, expected: End) -> None:
     found = end_of("copilot", copilot(text, kind))
     assert (found.exit, found.ran) == (expected.exit, expected.ran)
-    assert found.background is ("still running" in text)
+    assert found.background is expected.background
+    assert not expected.output or found.output == expected.output
 
 
 def test_half_a_character_in_an_output_loses_no_event() -> None:
@@ -162,13 +214,33 @@ def test_pi_s_ends(fields: Fields, expected: End) -> None:
     assert end_of("pi", plugin(**fields)) == expected
 
 
-def test_what_codex_and_cursor_say_has_no_status_and_droid_tells_of_successes_only() -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("out\nerr\n\n\n[Process exited with code 0]", End(0, "out\nerr")),
+        ("Command completed successfully\n\n[Process exited with code 0]", End(0)),
+        ("x\n\n[Process exited with code 141]", End(141, "x")),
+        ("x\n\nFull command output saved to: /tmp/x.log (195KB)\n\n[Process exited with code 0]",
+         End(0, "x")),
+        ("Background process started (PID: 7)\nCommand: sleep 9", End(background=True)),
+        ("Background process started\n\n[Process exited with code 0]",
+         End(0, "Background process started")),
+        (LIMIT + "Partial output before timeout:\n1\n", End(None, "1\n", timed_out=True)),
+        ("Command timed out after 60 seconds. Consider it.", End(timed_out=True)),
+        ("of another version", End(None, "of another version")),
+    ],
+)  # fmt: skip
+def test_droid_s_ends(text: str, expected: End) -> None:
+    payload = {**SAMPLES["droid"].passed("make", "", ""), "tool_response": text}
+    assert end_of("droid", payload) == expected
+
+
+def test_what_codex_and_cursor_say_has_no_status() -> None:
     for response in ("Exit code 1", {"output": "Exit code 1"}):
         payload = SAMPLES["codex"].passed("make", "use-1", "")
         assert end_of("codex", {**payload, "tool_response": response}) == End(None, "Exit code 1")
     cursor = SAMPLES["cursor"].passed("make", "", "exit code 1")
     assert end_of("cursor", cursor) == End(None, "exit code 1", usec=12_000)
-    assert end_of("droid", SAMPLES["droid"].passed("make", "", "done")) == End(0, "done")
 
 
 def test_the_folder_that_a_tool_is_given_is_below_the_session_s() -> None:

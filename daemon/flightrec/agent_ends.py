@@ -4,6 +4,7 @@ An exit is told only where the client says it. None is neither success nor failu
 """
 
 import re
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -114,49 +115,99 @@ _GEMINI_REPORT = re.compile(
 )
 """The lines behind the output; each is there only where it has something to say."""
 
+_QWEN_REPORT = re.compile(
+    r"\nError: [^\n]*\nExit Code: [^\n]*\nSignal: [^\n]*\nProcess Group PGID: [^\n]*(?=\n\n|\s*\Z)"
+)
+"""All lines always; behind a blank one, the client has advice for its model now and then."""
+
 _GEMINI_WRAPPING = re.compile(r"\A<untrusted_context>\n(.*)\n</untrusted_context>\s*\Z", re.DOTALL)
 """What the client warns its model with."""
 
 _GEMINI_EMPTY = "(empty)"
 _GEMINI_EXIT = re.compile(r"^Exit Code: (\d{1,3})\s*$", re.MULTILINE)
+_GEMINI_SIGNAL = re.compile(r"^Signal: (?:(\d{1,2})|(SIG[A-Z0-9]{2,8}))\s*$", re.MULTILINE)
+_GEMINI_ERROR = re.compile(r"^Error: (?!\(none\)\s*$)", re.MULTILINE)
 _GEMINI_OUTPUT = re.compile(r"(?:\A|\n)(?:Output|Stdout): ")
-_GEMINI_CANCELLED = re.compile(r"\ACommand was (?:automatically )?cancelled")
-_GEMINI_BACKGROUND = re.compile(r"\A(?:Command moved to background|Background command started)")
+_GEMINI_STOPPED = re.compile(
+    r"\ACommand (?:was (automatically )?cancelled|(timed out) after"
+    r"|finished before the background-promote request)[^\n]*\n?"
+)
+_GEMINI_BACKGROUND = re.compile(
+    r"\A(?:Command moved to background|Background (?:command|shell) started"
+    r"|Foreground command \".*\" promoted to background as )",
+    re.DOTALL,
+)
+_QWEN_CUT = re.compile(
+    r"\ATool output was too large .*\n\.\.\. \[CONTENT TRUNCATED\] \.\.\.\n---\n+", re.DOTALL
+)
+"""Where it saved the whole, the beginning, and a mark: the end follows."""
 
 
 def _gemini_end(payload: Payload) -> End:
     response = payload.get("tool_response")
     text = text_of(response, "llmContent") if isinstance(response, dict) else ""
     wrapped = _GEMINI_WRAPPING.match(text)
-    text = wrapped[1] if wrapped else text
-    return _gemini_text(text, otherwise=0 if text else None)
+    return _gemini_text(wrapped[1] if wrapped else text, otherwise=0)
 
 
 def _qwen_end(payload: Payload) -> End:
+    usec = _microseconds(payload, "duration_ms")
     if "error" in payload:
-        return _gemini_text(text_of(payload, "error"), otherwise=None)
-    return _gemini_end(payload)
+        return replace(_qwen_text(text_of(payload, "error"), otherwise=None), usec=usec)
+    response = payload.get("tool_response")
+    text = text_of(response, "llmContent") if isinstance(response, dict) else ""
+    return replace(_qwen_text(text, otherwise=0), usec=usec)
+
+
+def _qwen_text(text: str, otherwise: int | None) -> End:
+    reports = [*_QWEN_REPORT.finditer(text)]
+    return _gemini_text(text[: reports[-1].end()] if reports else text, otherwise)
 
 
 def _gemini_text(text: str, otherwise: int | None) -> End:
     """Read the text that the model gets; ``otherwise`` is the exit where it names none."""
-    report = _GEMINI_REPORT.search(text)
-    output = text[: report.start()] if report else text
-    begin = _GEMINI_OUTPUT.search(output)
-    output = output[begin.end() :] if begin else output
-    output = "" if output == _GEMINI_EMPTY else output
     if _GEMINI_BACKGROUND.match(text):
         return End(None, background=True)
-    if _GEMINI_CANCELLED.match(text):
-        return End(None, output, timed_out="automatically" in text[:40])
-    found = _GEMINI_EXIT.search(report[0]) if report else None
-    return End(int(found[1]) if found else otherwise, output)
+    stopped = _GEMINI_STOPPED.match(text)
+    if stopped:
+        return End(None, text[stopped.end() :], timed_out=bool(stopped[1] or stopped[2]))
+    report = _GEMINI_REPORT.search(text)
+    output = text[: report.start()] if report else text
+    begin = _QWEN_CUT.match(output) or _GEMINI_OUTPUT.search(output)
+    output = output[begin.end() :] if begin else output
+    output = "" if output == _GEMINI_EMPTY else output
+    return End(_gemini_status(report[0] if report else "", otherwise if begin else None), output)
+
+
+def _gemini_status(report: str, otherwise: int | None) -> int | None:
+    """Return the exit; what a signal has ended has the one that a shell would tell of it."""
+    found = _GEMINI_EXIT.search(report)
+    if found:
+        return int(found[1])
+    killed = _GEMINI_SIGNAL.search(report)
+    if killed:
+        return _KILLED + int(killed[1]) if killed[1] else _status_of_signal(killed[2])
+    return None if _GEMINI_ERROR.search(report) else otherwise
+
+
+_KILLED = 128
+
+
+def _status_of_signal(name: str) -> int | None:
+    return _KILLED + signal.Signals[name] if name in signal.Signals.__members__ else None
 
 
 # --- Copilot CLI ---------------------------------------------------------------------------------
 
 _COPILOT_EXIT = re.compile(r"\n?<shellId: [^\s>]{1,64} completed with exit code (\d{1,3})>\s*\Z")
-_COPILOT_RUNS = re.compile(r"<command with shellId: [^>]{1,200} is still running")
+_COPILOT_RUNS = re.compile(
+    r"<command (?:with shellId: [^>]{1,200} is still running"
+    r"|started in (?:[a-z]+ )?background with shellId: )"
+)
+_COPILOT_CUT = re.compile(
+    r"\AOutput too large to read at once [^\n]*\n.*?\nPreview \(first \d+ chars\):\n", re.DOTALL
+)
+"""What stands above the beginning of a long output; its end is in a file."""
 
 
 def _copilot_end(payload: Payload) -> End:
@@ -164,7 +215,7 @@ def _copilot_end(payload: Payload) -> End:
     text = text_of(result, "textResultForLlm")
     found = _COPILOT_EXIT.search(text)
     if found:
-        return End(int(found[1]), text[: found.start()])
+        return End(int(found[1]), _COPILOT_CUT.sub("", text[: found.start()]))
     if _COPILOT_RUNS.search(text):
         return End(None, background=True)
     return End(None, text, ran=text_of(result, "resultType") == "success")
@@ -173,12 +224,27 @@ def _copilot_end(payload: Payload) -> End:
 # --- droid, Cursor, and plugins of ours ----------------------------------------------------------
 
 
+_DROID_EXIT = re.compile(r"\n*\[Process exited with code (\d{1,3})\]\s*\Z")
+_DROID_SAVED = re.compile(r"\n\nFull command output saved to: [^\n]*\s*\Z")
+_DROID_TIMEOUT = re.compile(
+    r"\ACommand timed out after [^\n]* seconds\.[^\n]*(?:\n\nPartial output before timeout:\n)?"
+)
+
+
 def _droid_end(payload: Payload) -> End:
-    """Read an end that droid tells of successes only."""
+    """Read an end that droid tells of what did not fail: also of what is over its time limit."""
     response = payload.get("tool_response")
     if isinstance(response, dict):
         response = "\n".join(value for value in response.values() if isinstance(value, str))
-    return End(0, response if isinstance(response, str) else "")
+    text = response if isinstance(response, str) else ""
+    found = _DROID_EXIT.search(text)
+    output = _DROID_SAVED.sub("", text[: found.start()] if found else text)
+    if found:
+        return End(int(found[1]), output)
+    if text.startswith("Background process started"):
+        return End(None, background=True)
+    stopped = _DROID_TIMEOUT.match(output)
+    return End(None, output[stopped.end() if stopped else 0 :], timed_out=stopped is not None)
 
 
 def _cursor_end(payload: Payload) -> End:
@@ -227,7 +293,14 @@ READERS: dict[str, Callable[[Payload], End]] = {
     "pi": _pi_end,
 }
 
-SILENCE = frozenset(("(no output)", "(empty)", "(Bash completed with no output)"))
+SILENCE = frozenset(
+    (
+        "(no output)",
+        "(empty)",
+        "(Bash completed with no output)",
+        "Command completed successfully",
+    )
+)
 """What clients say to their models where a command wrote nothing."""
 
 
