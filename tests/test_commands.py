@@ -16,6 +16,7 @@ import pytest
 from command_line import Cli, stand_in_project
 from daemon_process import DaemonProcess
 from fake_relay import FakeRelay
+from flightrec.agent_files import TARGETS
 from flightrec.agent_places import claude_slug
 from flightrec.commands.terminal import parse_duration, parse_since
 from flightrec.errors import ExitCode, FlightrecError
@@ -66,6 +67,16 @@ def claude_memory(fresh_cli: Cli) -> Path:
     folder = fresh_cli.daemon.paths.home / ".claude/projects" / slug
     folder.mkdir(parents=True)
     return folder / "memory/MEMORY.md"
+
+
+@pytest.fixture
+def no_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for programs of agents, first on the PATH of somebody who has none."""
+    for target in TARGETS:
+        if target.folder is not None and target.folder.variable:
+            monkeypatch.delenv(target.folder.variable, raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return tmp_path
 
 
 # --- log -------------------------------------------------------------------------------------
@@ -343,16 +354,23 @@ def test_export_to_a_file_keeps_what_stands_in_it(
     wait_for(lambda: notes.read_text() == "# Mine\n")
 
 
-def test_export_for_a_team_goes_into_the_project(fresh_cli: Cli, home: Path) -> None:
+def test_export_for_a_team_goes_into_the_project(
+    fresh_cli: Cli, home: Path, no_agents: Path
+) -> None:
+    """For those agents that somebody uses there: by a file, a folder, or on this machine."""
     fresh_cli.teach()
+    (fresh_cli.project / "CLAUDE.md").write_text("ours\n")
+    (fresh_cli.project / ".cursor").mkdir()
+    (no_agents / "gemini").touch(0o755)
+    (home / ".codex").mkdir()
+    before = set(fresh_cli.project.rglob("*"))
     fresh_cli("export", "--agent", "all", "--team")
-    written = {
-        str(path.relative_to(fresh_cli.project))
-        for path in fresh_cli.project.rglob("*")
-        if path.is_file()
-    }
-    expected = {"CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursor/rules/flightrec.mdc"}
-    assert expected <= written
+
+    written = {path for path in fresh_cli.project.rglob("*") if path.is_file()} - before
+    assert {str(path.relative_to(fresh_cli.project)) for path in written} == {
+        "AGENTS.md", "GEMINI.md", ".cursor/rules/flightrec.mdc"
+    }  # fmt: skip
+    assert "gti" in (fresh_cli.project / "CLAUDE.md").read_text()
     mdc = (fresh_cli.project / ".cursor/rules/flightrec.mdc").read_text()
     assert mdc.startswith("---\ndescription:")
     assert not (home / ".claude").exists()
@@ -423,12 +441,71 @@ def test_aider_is_to_be_told_of_its_file(fresh_cli: Cli) -> None:
     assert "aider reads no file of your own; see --team" in fresh_cli.err
 
 
-def test_exporting_to_all_agents_says_which_have_no_place(fresh_cli: Cli, home: Path) -> None:
+def test_exporting_to_all_agents_says_which_have_no_place(
+    fresh_cli: Cli, home: Path, no_agents: Path
+) -> None:
     fresh_cli.teach()
+    for name in (".codex", ".gemini"):
+        (home / name).mkdir()
+    (no_agents / "cursor-agent").touch(0o755)
     assert f"{home}/.codex/AGENTS.md: 1 rule, written" in fresh_cli("export", "--agent", "all")
     assert "gemini: it was never used in this project" in fresh_cli.err
     assert "cursor reads no file of your own" in fresh_cli.err
-    assert {found.name for found in fresh_cli.project.iterdir()} <= {".git", ".qwen"}
+    assert {found.name for found in fresh_cli.project.iterdir()} == {".git"}
+
+
+def test_all_agents_are_those_that_are_used_here_or_were_exported_to(
+    fresh_cli: Cli, home: Path, no_agents: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder in the home, a program on the PATH, an export before; nothing is made for others."""
+    fresh_cli.teach()
+    (fresh_cli.project / "AGENTS.md").write_text("the team's\n")
+    fresh_cli("export", "--agent", "all", status=1)
+    assert fresh_cli.err == "flightrec: no agent was found here; name one: --agent NAME\n"
+
+    (home / ".qwen").mkdir()
+    (no_agents / "cn").touch(0o755)
+    monkeypatch.setenv("VIBE_HOME", str(home / "elsewhere"))
+    fresh_cli("export", "--agent", "vibe")
+    monkeypatch.delenv("VIBE_HOME")
+    before = set(home.iterdir())
+    shown = fresh_cli("export", "--agent", "all")
+
+    assert [line.split(":")[0] for line in shown.splitlines()] == [
+        f"{fresh_cli.project}/.qwen/QWEN.local.md",
+        f"{home}/.qwen/QWEN.md",
+        f"{home}/.continue/rules/flightrec.md",
+        f"{home}/.vibe/AGENTS.md",
+    ]
+    assert fresh_cli.err == (
+        "flightrec: left out: claude, codex, gemini, opencode, copilot, droid, cline, pi, gptme,"
+        " which are not used here; --agent NAME names one\n"
+    )
+    assert set(home.iterdir()) - before == {home / ".continue", home / ".vibe"}
+    kept = {item["agent"] for item in fresh_cli.json("status")[0]["exports"]}
+    assert kept == {"qwen", "continue", "vibe"}
+
+
+def test_an_agent_that_is_named_is_written_for_wherever_it_is(
+    fresh_cli: Cli, home: Path, no_agents: Path
+) -> None:
+    fresh_cli.teach()
+    assert list(no_agents.iterdir()) == []
+    assert "1 rule, written" in fresh_cli("export", "--agent", "droid")
+    assert (home / ".factory/AGENTS.md").exists()
+
+
+def test_stopping_for_all_agents_stops_those_that_are_gone(
+    fresh_cli: Cli, home: Path, no_agents: Path
+) -> None:
+    fresh_cli.teach()
+    (no_agents / "droid").touch(0o755)
+    fresh_cli("export", "--agent", "all")
+    assert (home / ".factory/AGENTS.md").exists()
+    (no_agents / "droid").unlink()
+    fresh_cli("export", "--agent", "all", "--stop")
+    assert not (home / ".factory/AGENTS.md").exists()
+    assert "droid" not in {item["agent"] for item in fresh_cli.json("status")[0]["exports"]}
 
 
 def test_stopping_takes_the_rules_out_and_keeps_them_out(fresh_cli: Cli, home: Path) -> None:

@@ -33,7 +33,8 @@ _DEFAULT = Form()
 class MemoryTarget:
     """One file that an agent reads: in ``folder``, or below the checkout's root where that is None.
 
-    ``file`` may hold ``{claude}`` or ``{gemini}``: these agents' names for a project.
+    ``file`` may hold ``{claude}`` or ``{gemini}``: these agents' names for a project. ``sign`` is
+    what shows in a checkout that the agent is used there, where that is not the file itself.
     """
 
     agent: str
@@ -41,6 +42,7 @@ class MemoryTarget:
     file: str
     folder: Folder | None = None
     form: Form = _DEFAULT
+    sign: str = ""
 
     @property
     def shown(self) -> str:
@@ -92,16 +94,18 @@ TARGETS: tuple[MemoryTarget, ...] = (
     MemoryTarget("droid", Kind.USER, "AGENTS.md", agent_folders.DROID, _LARGE),
     MemoryTarget("droid", Kind.TEAM, "AGENTS.md", form=_CODEX),
     MemoryTarget("cline", Kind.USER, "flightrec.md", agent_folders.CLINE, _LARGE),
-    MemoryTarget("cline", Kind.TEAM, ".clinerules/flightrec.md", form=_LARGE),
+    MemoryTarget("cline", Kind.TEAM, ".clinerules/flightrec.md", form=_LARGE, sign=".clinerules"),
     MemoryTarget("continue", Kind.USER, "rules/flightrec.md", agent_folders.CONTINUE, _LARGE),
-    MemoryTarget("continue", Kind.TEAM, ".continue/rules/flightrec.md", form=_LARGE),
+    MemoryTarget(
+        "continue", Kind.TEAM, ".continue/rules/flightrec.md", form=_LARGE, sign=".continue"
+    ),
     MemoryTarget("pi", Kind.USER, "AGENTS.md", agent_folders.PI, _LARGE),
     MemoryTarget("pi", Kind.TEAM, "AGENTS.md", form=_CODEX),
     MemoryTarget("vibe", Kind.USER, "AGENTS.md", agent_folders.VIBE, _LARGE),
     MemoryTarget("vibe", Kind.TEAM, "AGENTS.md", form=_CODEX),
     MemoryTarget("gptme", Kind.USER, "AGENTS.md", agent_folders.GPTME, _LARGE),
     MemoryTarget("gptme", Kind.TEAM, "AGENTS.md", form=_CODEX),
-    MemoryTarget("cursor", Kind.TEAM, ".cursor/rules/flightrec.mdc", form=_CURSOR),
+    MemoryTarget("cursor", Kind.TEAM, ".cursor/rules/flightrec.mdc", form=_CURSOR, sign=".cursor"),
     MemoryTarget("windsurf", Kind.TEAM, ".windsurfrules", form=_WINDSURF),
     MemoryTarget("aider", Kind.TEAM, "CONVENTIONS.md", form=_LARGE),
 )

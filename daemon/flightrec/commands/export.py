@@ -16,6 +16,7 @@ from flightrec.agent_files import (
     find_target,
     personal_targets,
 )
+from flightrec.agent_presence import is_used, is_used_in_checkout
 from flightrec.client import request
 from flightrec.commands.terminal import one_line, plural, print_items
 from flightrec.errors import ExitCode, FlightrecError
@@ -47,6 +48,7 @@ HELP = "write proved rules into the memory files of coding agents"
 EXAMPLES = (
     ("flightrec export", "print what would be written for this project"),
     ("flightrec export --agent codex", "into your own files of Codex, from now on"),
+    ("flightrec export --agent all", "for every agent that is used here"),
     ("flightrec export --agent claude --local", "into CLAUDE.local.md, which git is kept from"),
     ("flightrec export --agent claude --team --dry-run", "what CLAUDE.md would become"),
     ("flightrec export --agent codex --stop", "take the rules out again, and write no more"),
@@ -55,12 +57,18 @@ EXAMPLES = (
 )
 
 
+ALL = "all"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say which arguments the command takes."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--to", metavar="FILE", help="a file of your own; kept up to date")
     where.add_argument(
-        "--agent", choices=(*AGENTS, "all"), metavar="NAME", help=f"{', '.join(AGENTS)} or all"
+        "--agent",
+        choices=(*AGENTS, ALL),
+        metavar="NAME",
+        help=f"{', '.join(AGENTS)}, or {ALL} that are used here",
     )
     whose = parser.add_mutually_exclusive_group()
     whose.add_argument(
@@ -89,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise FlightrecError("--all and --json only print; leave --to and --agent", ExitCode.USAGE)
     if arguments.stop:
         return _stop(list(_rows_to_stop(arguments, view, place, paths)), view, arguments, paths)
-    rows = list(_rows_to_keep(arguments, place, paths))
+    rows = list(_rows_to_keep(arguments, view, place, paths))
     files = _files_of(rows, view.with_rows(rows))
     if arguments.dry_run:
         return _show_differences(files)
@@ -138,14 +146,16 @@ def _say(text: str) -> None:
 # --- which files -----------------------------------------------------------------------------
 
 
-def _rows_to_keep(arguments: argparse.Namespace, place: Place, paths: Paths) -> Iterator[ExportRow]:
+def _rows_to_keep(
+    arguments: argparse.Namespace, view: View, place: Place, paths: Paths
+) -> Iterator[ExportRow]:
     """Yield what to remember. Raises FlightrecError where there is nothing to write to."""
     if arguments.to is not None:
         yield own_row(_named(arguments.to), place, paths.home)
         return
     found = False
     troubles = []
-    for agent in _agents(arguments):
+    for agent in _agents_used(arguments, view, place, paths):
         try:
             for row in rows_for(agent, _kinds(agent, arguments), place, paths.home, os.environ):
                 _check_untracked(row)
@@ -159,17 +169,45 @@ def _rows_to_keep(arguments: argparse.Namespace, place: Place, paths: Paths) -> 
         _say(trouble)
 
 
-def _agents(arguments: argparse.Namespace) -> Sequence[str]:
-    return AGENTS if arguments.agent == "all" else (arguments.agent,)
+def _agents_used(
+    arguments: argparse.Namespace, view: View, place: Place, paths: Paths
+) -> Sequence[str]:
+    """Return the agent that was named; of all those that are used, and say which are left out.
+
+    Raises FlightrecError where none is.
+    """
+    if arguments.agent != ALL:
+        return (arguments.agent,)
+    asked = {row.agent for row in view.rows if row.wanted is Wanted.ASKED}
+    used = [
+        agent
+        for agent in AGENTS
+        if agent in asked
+        or is_used(agent, paths.home, os.environ)
+        or is_used_in_checkout(agent, _wanted_kinds(agent, arguments), place)
+    ]
+    if not used:
+        raise FlightrecError("no agent was found here; name one: --agent NAME")
+    left_out = [a for a in AGENTS if a not in used and _has_any(a, _wanted_kinds(a, arguments))]
+    if left_out:
+        _say(f"left out: {', '.join(left_out)}, which are not used here; --agent NAME names one")
+    return used
+
+
+def _wanted_kinds(agent: str, arguments: argparse.Namespace) -> Sequence[Kind]:
+    if arguments.team or arguments.local:
+        return [Kind.TEAM if arguments.team else Kind.LOCAL]
+    return [target.kind for target in personal_targets(agent)]
+
+
+def _has_any(agent: str, kinds: Iterable[Kind]) -> bool:
+    return any(find_target(agent, kind) for kind in kinds)
 
 
 def _kinds(agent: str, arguments: argparse.Namespace) -> Sequence[Kind]:
     """Return which of an agent's files are meant. Raises FlightrecError where it has none."""
-    if arguments.team or arguments.local:
-        kinds = [Kind.TEAM if arguments.team else Kind.LOCAL]
-    else:
-        kinds = [target.kind for target in personal_targets(agent)]
-    if not any(find_target(agent, kind) for kind in kinds):
+    kinds = _wanted_kinds(agent, arguments)
+    if not _has_any(agent, kinds):
         where = "in the checkout" if arguments.local else "of your own"
         raise FlightrecError(f"{agent} reads no file {where}; see --team")
     return kinds
@@ -304,8 +342,9 @@ def _rows_to_stop(
     if arguments.to is not None:
         yield from (row for row in view.rows if row.path == _named(arguments.to))
         return
-    for agent in _agents(arguments):
-        for kind in _kinds(agent, arguments):
+    is_all = arguments.agent == ALL
+    for agent in AGENTS if is_all else (arguments.agent,):
+        for kind in _wanted_kinds(agent, arguments) if is_all else _kinds(agent, arguments):
             with contextlib.suppress(FlightrecError):  # what has no place was never written
                 rows = rows_for(agent, [kind], place, paths.home, os.environ)
                 yield from (row for row in rows if _is_to_stop(row, view, place))
