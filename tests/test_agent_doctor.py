@@ -16,7 +16,7 @@ from flightrec.agent_shells import STARTS
 from flightrec.hook_clients import NAMES, find_client
 from flightrec.hook_files import Person
 from flightrec.paths import find_paths
-from helper_builds import helper
+from helper_builds import helper, preload_library
 
 PROGRAMS = (
     "claude",
@@ -127,6 +127,32 @@ def test_agents_without_hooks_are_tried_as_well(environment: dict[str, str], age
     found = doctor(environment, agent)
     assert [state for state, _ in found["program"]] == ["trouble"]
     assert [state for state, _ in found["run"]] == ["ok"], found["run"]
+
+
+@pytest.mark.parametrize("agent", ["mini-swe-agent", "aider"])
+def test_what_whole_lines_of_an_agent_need_is_said_until_the_settings_have_it(
+    environment: dict[str, str], daemon: DaemonProcess, agent: str
+) -> None:
+    preload_library()
+    before = flightrec("doctor", agent, home=daemon.paths.home, env=environment).stdout
+    config = daemon.paths.config
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("[agents]\npreload = true\n")
+    after = flightrec("doctor", agent, home=daemon.paths.home, env=environment).stdout
+    config.unlink()
+
+    (line,) = (line for line in before.splitlines() if " run " in line)
+    assert line.startswith("ok      run           a program in its kind of shell arrived after")
+    assert line.endswith(" — whole lines need: flightrec run --preload")
+    (line,) = (line for line in after.splitlines() if " run " in line)
+    assert line.startswith("ok      run           a command in its kind of shell arrived after")
+    assert line.endswith(": text, exit, folder")
+
+
+def test_an_agent_whose_shells_are_seen_needs_no_more(environment: dict[str, str]) -> None:
+    (found,) = doctor(environment, "cline")["run"]
+    assert found[1].startswith("a command in its kind of shell arrived after")
+    assert found[1].endswith(": text, exit, folder")
 
 
 @pytest.mark.parametrize("shell", ["/bin/bash", "/bin/zsh"])

@@ -6,16 +6,18 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from flightrec.agent_canary import Flown, fly, what_is_wrong
+from flightrec.agent_canary import fly, what_is_wrong
 from flightrec.agent_files import AGENTS, personal_targets
 from flightrec.agent_places import locate
-from flightrec.agent_session import open_session, session_environment
+from flightrec.agent_session import open_session, place_preload, session_environment
 from flightrec.agent_shells import STARTS, ShellStart
 from flightrec.client import request
 from flightrec.commands.doctor import Found, State
 from flightrec.commands.init import find_command
+from flightrec.config import load_settings
 from flightrec.errors import FlightrecError
 from flightrec.hook_clients import CODEX_TRUST, NAMES, HookClient, Syntax, find_client
 from flightrec.hook_files import Person, Target, state_of, user_targets
@@ -182,12 +184,17 @@ def check_run(patient: AgentPatient) -> Found:
         yield State.NOTE, f"not tried: {text}", "run: flightrec resume" if paused else ""
         return
     names, path = shimmed_programs(), patient.environment.get("PATH", "")
-    paths = patient.person.paths
-    with open_session(paths, patient.agent, names, path, find_command()) as session:
+    paths, start = patient.person.paths, patient.start
+    preload = bool(start.needs) and load_settings(paths.config).agents.preload
+    if preload:
+        place_preload(paths)
+        start = replace(start, needs="")
+    with open_session(paths, patient.agent, names, path, find_command()) as opened:
+        session = replace(opened, preload=preload)
         environment = session_environment(patient.environment, session)
-        if not patient.start.passes_bash_env and not _is_on(patient, "bashEnv"):
+        if not start.passes_bash_env and not _is_on(patient, "bashEnv"):
             environment.pop("BASH_ENV")
-        yield from _judge(patient, _fly(patient, environment))
+        yield from _judge(patient, start, environment)
 
 
 def check_always(patient: AgentPatient) -> Found:
@@ -202,23 +209,20 @@ def check_always(patient: AgentPatient) -> Found:
     if not variables:
         yield State.NOTE, f"{patient.title} alone: {patient.client.shells}", ""
         return
-    yield from _judge(patient, _fly(patient, {**patient.environment, **variables}))
+    yield from _judge(patient, patient.start, {**patient.environment, **variables})
 
 
-def _fly(patient: AgentPatient, environment: Mapping[str, str]) -> Flown:
-    assert patient.start is not None  # noqa: S101 - both checks above looked
-    return fly(patient.start, patient.agent, environment, patient.person.paths, patient.cwd)
-
-
-def _judge(patient: AgentPatient, flown: Flown) -> Found:
-    kind = "a command" if patient.start and patient.start.is_seen else "a program"
+def _judge(patient: AgentPatient, start: ShellStart, environment: Mapping[str, str]) -> Found:
+    flown = fly(start, patient.agent, environment, patient.person.paths, patient.cwd)
+    kind = "a command" if start.is_seen else "a program"
     wrong = list(what_is_wrong(flown, patient.agent, patient.person.paths))
     if wrong:
         advice = f"see {patient.person.paths.log}, and flightrec status"
         yield State.TROUBLE, f"{kind} in its kind of shell: {'; '.join(wrong)}", advice
         return
     took = f"{flown.took_s * 1000:.0f} ms"
-    yield State.OK, f"{kind} in its kind of shell arrived after {took}: text, exit, folder", ""
+    advice = f"whole lines need: {start.needs}" if start.needs else ""
+    yield State.OK, f"{kind} in its kind of shell arrived after {took}: text, exit, folder", advice
 
 
 def _could_have(client: HookClient) -> bool:

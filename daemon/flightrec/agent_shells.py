@@ -25,7 +25,8 @@ class ShellStart:
 
     ``marks`` are variables by which a shell knows the agent; ``{session}`` in them is the session's
     name. Without ``passes_bash_env`` the client takes BASH_ENV out of the environment.
-    ``is_seen`` is false where only programs on the PATH are seen, and no shell.
+    ``needs`` is what the person has to say for its shells to be seen: without that only programs
+    on the PATH are.
     """
 
     words: Callable[[str, str], tuple[str, ...]]
@@ -33,7 +34,12 @@ class ShellStart:
     output: Stream
     marks: Mapping[str, str] = field(default_factory=dict)
     passes_bash_env: bool = True
-    is_seen: bool = True
+    needs: str = ""
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether its shells are seen by themselves."""
+        return not self.needs
 
 
 def _bash(command: str, _shell: str) -> tuple[str, ...]:
@@ -76,6 +82,8 @@ def _gemini(command: str, _shell: str) -> tuple[str, ...]:
     return ("bash", "-c", line)
 
 
+_PRELOAD = "flightrec run --preload"
+
 STARTS: dict[str, ShellStart] = {
     "claude": ShellStart(
         _claude,
@@ -114,7 +122,7 @@ STARTS: dict[str, ShellStart] = {
     "continue": ShellStart(
         lambda command, shell: (shell, "-l", "-c", command), Stream.SOCKET, Stream.SOCKET
     ),
-    "mini-swe-agent": ShellStart(_sh, Stream.NULL, Stream.PIPE, is_seen=False),
-    "aider": ShellStart(_sh, Stream.NULL, Stream.PIPE, is_seen=False),
+    "mini-swe-agent": ShellStart(_sh, Stream.NULL, Stream.PIPE, needs=_PRELOAD),
+    "aider": ShellStart(_sh, Stream.NULL, Stream.PIPE, needs=_PRELOAD),
 }
 """Agents by their names here. How Cursor starts a shell is not known."""
