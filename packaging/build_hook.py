@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HELPER = "flightrec-helper"
-PRELOAD = "flightrec-preload.so"
+LIBRARIES = {"preload": "flightrec-preload.so", "bash": "flightrec-bash.so"}
+"""What programs load, by the word that makes it; none of it has to be there."""
 ZIG_TARGET = "x86_64-linux-musl"
 
 
@@ -36,7 +37,7 @@ class HelperBuildHook(BuildHookInterface):
         """Build before the wheel is packed; an editable install finds the files in the tree."""
         root = Path(self.root)
         helper = build_helper(root / "shim")
-        preload = build_preload(root / "shim")
+        libraries = [build_library(root / "shim", target) for target in LIBRARIES]
         build_data["pure_python"] = False
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = os.environ.get("FLIGHTREC_WHEEL_TAG") or f"py3-none-{platform}"
@@ -44,8 +45,8 @@ class HelperBuildHook(BuildHookInterface):
             return
         included = build_data["force_include"]
         included[str(helper)] = f"flightrec/data/{HELPER}"
-        if preload is not None:
-            included[str(preload)] = f"flightrec/data/{PRELOAD}"
+        for library in filter(None, libraries):
+            included[str(library)] = f"flightrec/data/{library.name}"
         scripts = root / "shell-integration"
         for script in sorted(scripts.rglob("*")):
             if script.is_file() and script.suffix != ".md":
@@ -69,12 +70,12 @@ def build_helper(shim: Path) -> Path:
     )
 
 
-def build_preload(shim: Path) -> Path | None:
-    """Compile the library for ``flightrec run --preload`` and return it; None where nobody can."""
+def build_library(shim: Path, target: str) -> Path | None:
+    """Compile one of ``LIBRARIES`` and return it; None where nobody can."""
     for compiler, _ in find_compilers():
-        command = ["make", "-s", "-C", str(shim), f"CC={shlex.join(compiler)}", "preload"]
+        command = ["make", "-s", "-C", str(shim), f"CC={shlex.join(compiler)}", target]
         if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-            return shim / "build" / PRELOAD
+            return shim / "build" / LIBRARIES[target]
     return None
 
 

@@ -476,7 +476,7 @@ void conversation_connect(struct conversation *talk, const char *role, const cha
 {
     const struct rlimit no_core = {0, 0};
 
-    setrlimit(RLIMIT_CORE, &no_core); /* commands are in this memory, before they are redacted */
+    prlimit(0, RLIMIT_CORE, &no_core, NULL); /* commands are in this memory, before they are redacted */
     talk->last_record_us = clock_mono_us();
     link_open(&talk->link, &talk->paths, role, starter);
     link_connect(&talk->link, true);

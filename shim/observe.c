@@ -1,5 +1,6 @@
 #include "observe.h"
 
+#include "bash_door.h"
 #include "clock.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -238,7 +240,7 @@ static int watch_streams(void)
     return 0;
 }
 
-/* Undo what was prepared. */
+/* Undo what was prepared: unseen is better than broken. */
 static void forget_streams(void)
 {
     close_given(); /* first: two streams may share one */
@@ -490,7 +492,71 @@ static void become_program(struct launch *launch)
 
 /* vfork, since this is the price of every command; all signals are blocked, so no handler of ours
  * runs in the child. -1 with errno where there is no child. */
-static pid_t start(const struct observed_program *program, const sigset_t *mask)
+static pid_t start(struct launch *launch)
+{
+    pid_t pid = vfork();
+
+    if (pid == 0)
+        become_program(launch);
+    if (pid > 0 && launch->failure != 0) {
+        waitpid(pid, NULL, 0);
+        errno = launch->failure;
+        pid = -1;
+    }
+    return pid;
+}
+
+/* The streams that it is to replace, as bits, and as many descriptors as a message holds. */
+static char gather_given(int fds[BASH_DOOR_FDS])
+{
+    int which = 0, count = 0;
+
+    for (int i = 0; i < STREAMS; i++)
+        if (streams[i].given >= 0) {
+            which |= 1 << streams[i].fd;
+            fds[count++] = streams[i].given;
+        }
+    for (; count > 0 && count < BASH_DOOR_FDS; count++)
+        fds[count] = fds[0];
+    return (char)which;
+}
+
+static void say_go_on(const struct waiting_shell *shell)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(BASH_DOOR_FDS * sizeof(int))];
+    } control = {.room = {0}};
+    int fds[BASH_DOOR_FDS];
+    char text[BASH_DOOR_SIZE] = {gather_given(fds)}, *end = text + 1;
+    struct iovec said = {text, 0};
+    struct msghdr message = {.msg_iov = &said, .msg_iovlen = 1};
+
+    if (text[0] != 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof control;
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(sizeof fds);
+        memcpy(CMSG_DATA(&control.header), fds, sizeof fds);
+    }
+    for (char *const *at = shell->assignments; *at != NULL; at++)
+        if (strlen(*at) < (size_t)(text + sizeof text - end))
+            end = stpcpy(end, *at) + 1;
+    said.iov_len = (size_t)(end - text);
+    sendmsg(shell->door, &message, MSG_NOSIGNAL);
+}
+
+/* Whatever fails, the shell goes on: unseen where no message arrives. */
+static pid_t let_go_on(const struct waiting_shell *shell)
+{
+    if (!shell->unseen)
+        say_go_on(shell);
+    close(shell->door);
+    return shell->pid;
+}
+
+static pid_t launch(const struct observed_program *program, const sigset_t *mask)
 {
     struct sigaction note = {.sa_handler = note_child}, was;
     struct launch launch = {.program = program, .mask = mask, .parent = getpid()};
@@ -498,14 +564,7 @@ static pid_t start(const struct observed_program *program, const sigset_t *mask)
 
     sigaction(SIGCHLD, &note, &was);
     launch.children_ignored = was.sa_handler == SIG_IGN;
-    pid = vfork();
-    if (pid == 0)
-        become_program(&launch);
-    if (pid > 0 && launch.failure != 0) {
-        waitpid(pid, NULL, 0);
-        errno = launch.failure;
-        pid = -1;
-    }
+    pid = program->waiting == NULL ? start(&launch) : let_go_on(program->waiting);
     if (pid < 0)
         sigaction(SIGCHLD, &was, NULL);
     return pid;
@@ -687,9 +746,11 @@ int observe(struct observation *seen, const struct observed_program *program)
     pid_t pid;
 
     prepare_streams(seen, program->errors_only);
+    if ((program->waiting != NULL && program->waiting->unseen) || watch_streams() < 0)
+        forget_streams();
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
-    pid = watch_streams() < 0 ? -1 : start(program, &before);
+    pid = launch(program, &before);
     if (pid < 0) {
         int saved_errno = errno;
         forget_streams();
@@ -721,7 +782,7 @@ _Noreturn void observe_end_like(int status)
         int number = WTERMSIG(status);
         struct rlimit no_core = {0, 0};
         sigset_t only;
-        setrlimit(RLIMIT_CORE, &no_core); /* the program has left its own */
+        prlimit(0, RLIMIT_CORE, &no_core, NULL); /* the program has left its own */
         signal(number, SIG_DFL);
         sigemptyset(&only);
         sigaddset(&only, number);

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum { STREAM_OUTPUT, STREAM_ERROR, STREAMS };
 enum { OBSERVE_KEPT = 2 };
@@ -25,7 +26,16 @@ struct observation {
     struct tail tails[STREAMS];
 };
 
+/* A shell that waits for us (bash_door.h), a child of ours already. */
+struct waiting_shell {
+    int door;
+    pid_t pid;
+    bool unseen;              /* it is only waited for, and goes on as it is */
+    char *const *assignments; /* its new variables, and NULL */
+};
+
 struct observed_program {
+    const struct waiting_shell *waiting; /* instead of what is to be started, or NULL */
     const char *path;
     char *const *argv, *const *envp;
     bool errors_only;       /* leave standard output alone, unless it is standard error as well */

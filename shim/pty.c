@@ -495,7 +495,7 @@ static _Noreturn void end_as_shell(const struct holder *holder)
 
     if (!holder->has_ended || !WIFSIGNALED(holder->status))
         _exit(holder->has_ended ? WEXITSTATUS(holder->status) : 128 + SIGHUP);
-    setrlimit(RLIMIT_CORE, &no_core);
+    prlimit(0, RLIMIT_CORE, &no_core, NULL);
     signal(WTERMSIG(holder->status), SIG_DFL);
     sigprocmask(SIG_UNBLOCK, &holder->signals, NULL);
     kill(getpid(), WTERMSIG(holder->status));

@@ -2,8 +2,8 @@
 
 #include "agent.h"
 #include "clock.h"
+#include "line.h"
 #include "report.h"
-#include "sh.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ int report_main(int argc, char **argv)
     struct agent agent;
     uint8_t run[WIRE_ID_SIZE];
     int64_t now_us = clock_wall_us();
-    enum sh_line line;
+    enum line_kind line;
 
     if (parse(&request, argc, argv) < 0) {
         fputs("flightrec-helper report: bad arguments\n", stderr);
@@ -109,10 +109,10 @@ int report_main(int argc, char **argv)
     }
     if (!agent_find(&agent))
         return REPORT_SILENT;
-    line = sh_judge(request.command);
-    if (line != SH_COMMAND)
-        return line == SH_OUTER    ? REPORT_OUTER
-               : line == SH_SILENT ? REPORT_SILENT
+    line = line_judge(request.command);
+    if (line != LINE_COMMAND)
+        return line == LINE_OUTER    ? REPORT_OUTER
+               : line == LINE_SILENT ? REPORT_SILENT
                                    : REPORT_PRIVATE;
     struct report_command command = {
         .source = SOURCE_ENV,

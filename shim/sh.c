@@ -1,6 +1,7 @@
 #include "sh.h"
 
 #include "agent.h"
+#include "line.h"
 #include "observe.h"
 #include "program.h"
 #include "report.h"
@@ -34,6 +35,7 @@ struct shell {
     bool is_caught;   /* by a script or library of ours in it, which must not catch it again */
     bool is_root;     /* what `flightrec run` was given: an agent may run below it */
     char *last;       /* "_=VALUE", the value that the shell began with; or NULL */
+    struct waiting_shell waiting; /* its pid is 0 where there is none, and the shell is to be started */
     struct program program;
 };
 
@@ -91,52 +93,6 @@ static void read_arguments(struct shell *shell)
             at++;
     }
     shell->text = has_text ? *at : NULL;
-}
-
-/* What agents start for themselves; daemon/flightrec/unwrap.py has the same lines with their owners. */
-static const char *const SILENT_PREFIXES[] = {
-    "SNAPSHOT_FILE=",
-    "if [ -z \"${BASH_ENV-}\" ] && [ -n \"${HOME-}\" ]",
-    "if [[ -n \"${ZDOTDIR-}\" ]]; then\n  rc=\"$ZDOTDIR/.zshrc\"",
-    "set -e; . \"",
-    "printf '%s' mistralai-vibe-login-env-",
-    "printf %s '__copilot_login_env_snapshot_",
-    ": flightrec;", /* a hook of ours */
-    NULL,
-};
-static const char *const OUTER_PREFIXES[] = {
-    "__CODEX_SNAPSHOT_",
-    "owner_is_alive() {",
-    "{ echo 1000 >/proc/self/oom_score_adj; }",
-    "{ socat TCP",
-    NULL,
-};
-
-static bool begins_with_one_of(const char *text, const char *const *prefixes)
-{
-    for (; *prefixes != NULL; prefixes++)
-        if (strncmp(text, *prefixes, strlen(*prefixes)) == 0)
-            return true;
-    return false;
-}
-
-/* A sandbox may start it by the person's shell, or ours: "/bin/bash -c '{ socat TCP...". */
-static bool begins_with_sandbox(const char *text)
-{
-    static const char REST[] = " -c '{ socat TCP";
-
-    return text[0] == '/' && strncmp(text + strcspn(text, " "), REST, sizeof REST - 1) == 0;
-}
-
-enum sh_line sh_judge(const char *text)
-{
-    const char *first = text + strspn(text, " \t\n");
-
-    if (begins_with_one_of(first, OUTER_PREFIXES) || begins_with_sandbox(first))
-        return SH_OUTER;
-    if (strcmp(first, "env") == 0 || begins_with_one_of(first, SILENT_PREFIXES))
-        return SH_SILENT;
-    return text[0] == ' ' ? SH_PRIVATE : SH_COMMAND;
 }
 
 /* ---- the shell ---- */
@@ -305,6 +261,22 @@ static void conclude(const struct shell *shell, const struct observation *seen,
     report_finish(&end);
 }
 
+/* A shell that waits has read our script by now, and goes on with it. */
+static char *const *new_variables(const uint8_t *run, struct status_file *status)
+{
+    static char *assignments[6];
+    size_t count = 0;
+
+    assignments[count++] = parent_assignment(run);
+    assignments[count++] = INSIDE;
+    assignments[count++] = agent_depth_assignment();
+    if (parts.fd >= 0)
+        assignments[count++] = parts.assignment;
+    if (status->fd >= 0)
+        assignments[count++] = status->assignment;
+    return assignments;
+}
+
 static int tell_meanwhile(void)
 {
     int fd = report_running();
@@ -314,7 +286,7 @@ static int tell_meanwhile(void)
     return fd;
 }
 
-static _Noreturn void record(const struct agent *agent, const struct shell *shell)
+static _Noreturn void record(const struct agent *agent, struct shell *shell)
 {
     static struct observation seen;
     struct status_file status = {.fd = -1};
@@ -324,9 +296,12 @@ static _Noreturn void record(const struct agent *agent, const struct shell *shel
         open_status_file(&status);
     run = announce(agent, shell);
     parts_open(&parts);
-    if (set_up_environment(shell, run, &status) < 0)
+    if (shell->waiting.pid > 0)
+        shell->waiting.assignments = new_variables(run, &status);
+    else if (set_up_environment(shell, run, &status) < 0)
         become_unseen(shell);
     struct observed_program program = {
+        .waiting = shell->waiting.pid > 0 ? &shell->waiting : NULL,
         .path = shell->program.path,
         .argv = shell->argv,
         .envp = environment.entries,
@@ -339,22 +314,38 @@ static _Noreturn void record(const struct agent *agent, const struct shell *shel
     observe_end_like(seen.status);
 }
 
+static _Noreturn void leave_unseen(struct shell *shell)
+{
+    static struct observation seen;
+    struct observed_program program = {.waiting = &shell->waiting, .kept = {-1, -1}};
+
+    shell->waiting.unseen = true;
+    observe(&seen, &program);
+    observe_end_like(seen.status);
+}
+
 static _Noreturn void stand_in(struct shell *shell)
 {
     struct agent agent;
     bool recorded = agent_find(&agent) && !agent.inside;
 
+    if (shell->waiting.pid > 0) {
+        if (!recorded)
+            leave_unseen(shell);
+        record(&agent, shell);
+    }
+
     read_arguments(shell);
     if (!recorded || shell->text == NULL || shell->text[0] == '\0')
         become_with(shell, shell->is_caught ? door_assignment() : NULL, false);
-    switch (sh_judge(shell->text)) {
-    case SH_OUTER:
+    switch (line_judge(shell->text)) {
+    case LINE_OUTER:
         become_with(shell, door_assignment(), false);
-    case SH_SILENT:
+    case LINE_SILENT:
         become_with(shell, agent_silent_assignment(), false);
-    case SH_PRIVATE:
+    case LINE_PRIVATE:
         become_with(shell, OFF, true);
-    case SH_COMMAND:
+    case LINE_COMMAND:
         break;
     }
     record(&agent, shell);
@@ -414,6 +405,10 @@ static int read_own_options(struct shell *shell, int argc, char **argv)
         if (strcmp(argv[at], "--root") == 0) {
             shell->is_root = true;
             at++;
+        } else if (strcmp(argv[at], "--waiting") == 0 && at + 2 < argc) {
+            shell->waiting.door = (int)strtol(argv[at + 1], NULL, 10);
+            shell->waiting.pid = (pid_t)strtol(argv[at + 2], NULL, 10);
+            at += 3;
         } else if (strcmp(argv[at], "--last") == 0 && at + 1 < argc) {
             shell->last = argv[at + 1];
             at += 2;
@@ -430,6 +425,12 @@ int sh_main(int argc, char **argv)
     int at = read_own_options(&shell, argc, argv);
 
     observe_hold_closed_fds();
+    if (shell.waiting.pid > 0 && at < argc) {
+        shell.name = "bash";
+        shell.text = argv[at];
+        shell.reads_script = true;
+        stand_in(&shell);
+    }
     if (argc - at < 2) {
         fputs("flightrec-helper sh: usage: flightrec-helper sh [--root] [--last _=WORD] SHELL ARGV0"
               " [ARGUMENT...]\n", stderr);

@@ -11,20 +11,12 @@
 /* Whether this is the name of a shell that we stand in for. */
 bool sh_is_shell(const char *name);
 
-/* What a line that an agent gave a shell is to us. */
-enum sh_line {
-    SH_COMMAND,
-    SH_OUTER,   /* an agent's own shell, which starts the model's */
-    SH_SILENT,  /* an agent's own work */
-    SH_PRIVATE, /* it leaves no trace, nor does what it starts */
-};
-enum sh_line sh_judge(const char *line);
-
 /* Under a shell's own name, first on PATH or as SHELL: argv is the shell's. */
 int sh_main_as_shell(char **argv);
 
 /* `flightrec-helper sh [--root] [--last _=WORD] SHELL ARGV0 [ARGUMENT...]`: from the scripts in
- * shell-integration/, by a shell that was started by its full path, and from `flightrec run`. */
+ * shell-integration/, by a shell that was started by its full path, and from `flightrec run`.
+ * `flightrec-helper sh --waiting FD PID TEXT`: from bash_door.h. */
 int sh_main(int argc, char **argv);
 
 #endif

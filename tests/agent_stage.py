@@ -6,6 +6,7 @@ that ``flightrec run`` makes and in a plain one, and compares what a caller can 
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from flightrec.agent_session import AgentSession, open_session, session_environment
-from flightrec.paths import find_paths
+from flightrec.paths import BASH_DOOR_NAME, find_paths
 from flightrec.shimmed_programs import shimmed_programs
-from helper_builds import helper
+from helper_builds import bash_library, helper
 from recording_server import RecordingServer, recording_server
 
 PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -66,6 +67,7 @@ class Stage:
 def open_stage(home: Path, **variables: str) -> Iterator[Stage]:
     """Set up a session in ``home``, which is also $HOME; ``variables`` are the person's own."""
     helper()
+    bash_library()
     folder = home / "work"
     (folder / "sub").mkdir(parents=True)
     plain = {
@@ -111,6 +113,19 @@ def only(stage: Stage, *doors: str) -> dict[str, str]:
         else:
             environment.pop(door)
     return environment
+
+
+def without_library(stage: Stage) -> dict[str, str]:
+    """Return the recorded environment as a bash has it that loads no builtins: without ours."""
+    placed = stage.session.placed.folder
+    copy = placed.with_name("without-library")
+    if not copy.exists():
+        ignored = shutil.ignore_patterns(BASH_DOOR_NAME)
+        shutil.copytree(placed, copy, symlinks=True, ignore=ignored)
+    return {
+        name: value.replace(f"{placed}/", f"{copy}/") if name != "FLIGHTREC_SCRIPTS" else str(copy)
+        for name, value in stage.recorded.items()
+    }
 
 
 def processes_of(session: AgentSession) -> list[int]:

@@ -35,6 +35,13 @@ def preload_library() -> Path:
 
 
 @functools.cache
+def bash_library() -> Path:
+    """Return the library that bash loads where it passes no stand-in."""
+    _make("bash")
+    return SHIM / "build/flightrec-bash.so"
+
+
+@functools.cache
 def sanitized_helper() -> Path:
     """Return the helper that ends itself at the first memory error or undefined behaviour."""
     _make("SANITIZE=1")

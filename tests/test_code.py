@@ -73,6 +73,7 @@ def test_c_compiles_without_a_warning(compiler: str, tmp_path: Path) -> None:
             "WERROR=1",
             "all",
             "preload",
+            "bash",
         )
     )
 

@@ -61,6 +61,7 @@ def test_a_wheel_holds_the_helper_and_the_scripts(checkout: Path, home: Path) ->
         helper = archive.getinfo("flightrec/data/flightrec-helper")
 
     assert "flightrec/data/flightrec-preload.so" in names
+    assert "flightrec/data/flightrec-bash.so" in names
     assert {"flightrec/data/flightrec.bash", "flightrec/data/flightrec.zsh"} <= names
     assert helper.external_attr >> 16 & 0o111, "the helper lost its executable bit"
     assert "none-any" not in wheel.name, "a wheel with a program in it is not for any system"

@@ -37,6 +37,7 @@ from helper_builds import helper
 NO_SOCKETS = Path(__file__).parent / "agents/no_sockets.py"
 
 AGENT = [sys.executable, "-c"]
+AGENT_NAME = Path(sys.executable).name
 """An interpreter is an agent, so what it starts are the commands."""
 
 
@@ -269,7 +270,7 @@ def test_an_agent_s_commands_are_recorded_and_summed_up(
 
     done = run(environment, "--", *AGENT, code)
 
-    assert session_of(daemon, "python3") == [
+    assert session_of(daemon, AGENT_NAME) == [
         ("gti status", 127),
         ("git statsu", 1),
         ("git --version", 0),
@@ -363,7 +364,7 @@ def test_a_run_inside_a_run_says_so_once_and_changes_nothing(
     lines = done.stderr.decode().splitlines()
     assert lines[0] == "flightrec: this is a recorded session already"
     assert sum(line.startswith("flightrec:") for line in lines) == 2  # and the summary
-    assert len(session_of(daemon, "python3")) <= 1
+    assert len(session_of(daemon, AGENT_NAME)) <= 1
 
 
 def test_the_session_s_folder_is_gone_afterwards(environment: dict[str, str]) -> None:
@@ -455,7 +456,7 @@ def test_what_one_session_learned_is_hinted_in_the_next(home: Path, *, sandboxed
     with DaemonProcess(home) as daemon:
         first = run(environment, "--", *AGENT, LEARN)
         second = run(environment, "--", *AGENT, FAIL_AGAIN.format(before=before))
-        stored = session_of(daemon, "python3")
+        stored = session_of(daemon, AGENT_NAME)
 
     assert b"1 new rule" in first.stderr
     hint = r"flightrec: previously failed here \([12]×: command not found\); try: git log -1\n"

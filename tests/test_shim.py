@@ -16,7 +16,15 @@ import pexpect
 import psutil
 import pytest
 
-from agent_stage import PATIENCE_S, Seen, Stage, only, open_stage, throwaway_stage
+from agent_stage import (
+    PATIENCE_S,
+    Seen,
+    Stage,
+    only,
+    open_stage,
+    throwaway_stage,
+    without_library,
+)
 from flightrec.hint_words import HintWords
 from flightrec.missed import read_helper_counters
 from flightrec.paths import find_paths
@@ -238,45 +246,80 @@ def test_a_time_limit_is_no_success(stand: Stand) -> None:
         ["timeout", "0.3", "/bin/bash", "-c", "true; sleep 9"],
         ["timeout", "0.3", "/bin/zsh", "-c", "true; sleep 9"],
         ["timeout", "0.3", "bash", "-lc", "true; sleep 9"],
+        ["timeout", "0.3", "/bin/bash", "-lc", "true; sleep 9"],
     ):
         assert only_command(stand.runs(words)).exit == 143, words
 
 
+ENDLESS = [
+    "true; sleep 9",
+    "(sleep 9)",
+    "true; sleep 9 | cat",
+    "while :; do :; done",
+    "f() { sleep 9; }; f",
+]
+ENDS = [
+    ("true", 0),
+    ("git statsu", 1),
+    ("exit 4", 4),
+    ("f() { exit 5; }; f", 5),
+    ("set -e; false; true", 1),
+    ("sleep 0.5 >/dev/null 2>&1 & true", 0),
+    ("nosuchprogram", 127),
+    ("if", 2),
+]
+
+
+@pytest.mark.parametrize("option", ["-c", "-lc"])
 @pytest.mark.parametrize(
-    "text",
-    [
-        "true; sleep 9",
-        "(sleep 9)",
-        "true; sleep 9 | cat",
-        "while :; do :; done",
-        "f() { sleep 9; }; f",
-    ],
+    ("text", "status"), [*ENDS, ("kill -9 $$", 137), ("exec sh -c 'exit 3'", 3)]
 )
-def test_a_time_limit_of_a_login_bash_by_full_path_is_unknown(stand: Stand, text: str) -> None:
-    run = only_command(stand.runs(["timeout", "0.3", "/bin/bash", "-lc", text]))
+def test_a_bash_by_full_path_is_seen_to_its_end(
+    stand: Stand, option: str, text: str, status: int
+) -> None:
+    run = only_command(stand.runs(["/bin/bash", option, text]))
+
+    assert run.starting.source is Source.SH
+    assert run.exit == status
+
+
+def test_a_login_bash_by_full_path_has_a_tail(stand: Stand) -> None:
+    run = only_command(stand.runs(["/bin/bash", "-lc", "echo out; git statsu"]))
+
+    assert run.finished is not None
+    assert b"'statsu' is not a git command" in run.finished.tail
+
+
+# --- a bash that loads no builtins -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ENDLESS)
+def test_a_time_limit_of_a_login_bash_without_the_library_is_unknown(
+    stand: Stand, text: str
+) -> None:
+    words = ["timeout", "0.3", "/bin/bash", "-lc", text]
+    run = only_command(stand.runs(words, without_library(stand.stage)))
 
     assert run.starting.source is Source.ENV
     assert run.exit is None
 
 
-@pytest.mark.parametrize(
-    ("text", "status"),
-    [
-        ("true", 0),
-        ("git statsu", 1),
-        ("exit 4", 4),
-        ("f() { exit 5; }; f", 5),
-        ("set -e; false; true", 1),
-        ("sleep 0.5 >/dev/null 2>&1 & true", 0),
-        ("nosuchprogram", 127),
-        ("if", 2),
-    ],
-)
-def test_a_login_bash_by_full_path_tells_its_end(stand: Stand, text: str, status: int) -> None:
-    run = only_command(stand.runs(["/bin/bash", "-lc", text]))
+@pytest.mark.parametrize(("text", "status"), ENDS)
+def test_a_login_bash_without_the_library_tells_its_end(
+    stand: Stand, text: str, status: int
+) -> None:
+    run = only_command(stand.runs(["/bin/bash", "-lc", text], without_library(stand.stage)))
 
     assert run.starting.source is Source.ENV
     assert run.exit == status
+
+
+@pytest.mark.parametrize("text", ["exit 4", "kill -9 $$", "git statsu | cat; exit 3"])
+def test_a_bash_without_the_library_is_started_twice_and_seen(stand: Stand, text: str) -> None:
+    run = only_command(stand.runs(["/bin/bash", "-c", text], without_library(stand.stage)))
+
+    assert run.starting.source is Source.SH
+    assert run.pair == (text, {"e": 4, "k": 137, "g": 3}[text[0]])
 
 
 @pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh"])

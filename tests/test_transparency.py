@@ -21,7 +21,7 @@ import pexpect
 import psutil
 import pytest
 
-from agent_stage import PATIENCE_S, Seen, Stage, throwaway_stage
+from agent_stage import PATIENCE_S, Seen, Stage, throwaway_stage, without_library
 from daemon_process import wait_until
 from flightrec.paths import HELPER_NAME, find_resource
 from helper_builds import sanitized_helper
@@ -171,11 +171,30 @@ BASH_FORMS = {
     "both streams to a pipe": "git statsu |& head -n 1; git statsu &>/dev/null; echo $?",
     "errors to a substitution": "git statsu 2> >(sed 's/^/E: /'); sleep 0.2; echo done",
     "job let go": "sleep 0.2 >/dev/null 2>&1 & disown; echo x",
+    "one process": "echo $(($$ == BASHPID)); (echo $(($$ == BASHPID))); ps -o comm= -p $$",
+    "its children": "sleep 9 & pgrep -c -P $$; kill $!; wait; pgrep -c -P $$; echo $?",
+    "its parent": "kill -0 $PPID; echo $?",
+    "its jobs": "jobs; echo ${!-none}; sleep 0.1 & jobs | wc -l; wait; echo $?; jobs",
+    "its builtins": "enable | wc -l; compgen -b | md5sum; type -a enable",
+    "its variables": "for x in $(compgen -v); do case ${x^^} in\n"
+    "*FLIGHTREC* | PIPESTATUS) ;; *) echo $x ;; esac; done",
+    "its place": 'echo "$LINENO $BASH_SUBSHELL ${BASH_SOURCE[*]} ${FUNCNAME[*]} $BASH_COMMAND"',
+    "its signals": "trap '' INT; trap : USR1; grep -e SigIgn -e SigCgt /proc/$$/status",
+    "its descriptors": "echo /proc/$$/fd/* >list; wc -w <list; exec 5</dev/null; ls /proc/$$/fd",
+    "its group": "echo $(($(ps -o pgid= -p $$) == $(ps -o pgid= -p $PPID)))",
+    "waits for a child": "sleep 0.1 & wait -n; echo $?; wait; (exit 3) & wait $!; echo $?",
     "shell fed by a here-document": "bash -s a <<'X'\necho $1\ngit statsu\nexit 5\nX\necho $?",
 }
 
-NOT_IN_A_LOGIN_BASH = {"traps listed", "names", "debug trap"}
-"""A login bash is reported from its EXIT trap, which these look at."""
+NOT_IN_A_LOGIN_BASH = {
+    "traps listed",
+    "names",
+    "debug trap",
+    "one process",
+    "its signals",
+    "its descriptors",
+}
+"""One that loads no builtins is reported from its EXIT trap, which these look at."""
 
 OPTIONS = (
     ["-ec"],
@@ -247,9 +266,25 @@ def test_a_recorded_bash_is_as_a_plain_one(stage: Stage, shell: str, form: str) 
     assert_same(stage, [shell, "-c", BASH_FORMS[form], "zero", "one", "t w o"])
 
 
-@pytest.mark.parametrize("form", sorted((FORMS | BASH_FORMS).keys() - NOT_IN_A_LOGIN_BASH))
+@pytest.mark.parametrize("form", FORMS | BASH_FORMS)
 def test_a_recorded_login_bash_is_as_a_plain_one(stage: Stage, form: str) -> None:
     assert_same(stage, ["/bin/bash", "-lc", (FORMS | BASH_FORMS)[form]])
+
+
+@pytest.mark.parametrize("form", FORMS | BASH_FORMS)
+def test_a_recorded_bash_that_loads_no_builtins_is_as_a_plain_one(stage: Stage, form: str) -> None:
+    words = ["/bin/bash", "-c", (FORMS | BASH_FORMS)[form], "zero", "one", "t w o"]
+
+    assert_same(replace(stage, recorded=without_library(stage)), words)
+
+
+@pytest.mark.parametrize("form", sorted((FORMS | BASH_FORMS).keys() - NOT_IN_A_LOGIN_BASH))
+def test_a_recorded_login_bash_that_loads_no_builtins_is_as_a_plain_one(
+    stage: Stage, form: str
+) -> None:
+    words = ["/bin/bash", "-lc", (FORMS | BASH_FORMS)[form]]
+
+    assert_same(replace(stage, recorded=without_library(stage)), words)
 
 
 @pytest.mark.parametrize("shell", ["bash", "/bin/bash", "zsh", "/bin/zsh"])

@@ -20,7 +20,14 @@ from pathlib import Path
 
 from flightrec import __version__
 from flightrec.errors import FlightrecError
-from flightrec.paths import HELPER_NAME, PRELOAD_NAME, Paths, find_resource, make_private_folder
+from flightrec.paths import (
+    BASH_DOOR_NAME,
+    HELPER_NAME,
+    PRELOAD_NAME,
+    Paths,
+    find_resource,
+    make_private_folder,
+)
 from flightrec.shimmed_programs import LOCATOR, SHELLS
 
 SESSION_VARIABLE = "FLIGHTREC_SESSION"
@@ -31,7 +38,11 @@ ROOT_VARIABLE = "FLIGHTREC_ROOT"
 
 BASH_SCRIPT = "bash-env.bash"
 ZSH_FOLDER = "zdotdir"
-ZSH_SCRIPTS = (".zshenv", ".zprofile", ".zshrc", ".zlogin")
+_SCRIPTS = (
+    BASH_SCRIPT,
+    *(f"bash-env/{name}.bash" for name in ("caught", "marked", "persons", "pipeline", "shown")),
+    *(f"{ZSH_FOLDER}/{name}" for name in (".zshenv", ".zprofile", ".zshrc", ".zlogin")),
+)
 
 _LOADER_READS = re.compile(r"[\s:;$]")
 """Characters that mean something in ``LD_PRELOAD``."""
@@ -138,18 +149,29 @@ def open_session(
         yield session
 
 
+def files_for_shells() -> dict[str, Path]:
+    """Return what the shells of agents read, beside the helper: where it ships, by its name there.
+
+    The library for bash may be missing: nobody could build it.
+    """
+    scripts = find_resource(BASH_SCRIPT).parent
+    files = {name: scripts / name for name in _SCRIPTS}
+    with contextlib.suppress(FlightrecError):
+        files[BASH_DOOR_NAME] = find_resource(BASH_DOOR_NAME)
+    return files
+
+
 def place_files(paths: Paths) -> Placed:
     """Copy helper and scripts to where sessions use them; what is there already stays.
 
     Raises FlightrecError where that is not possible or the helper cannot be executed.
     """
     placed = Placed(paths.state / "agents")
-    scripts = find_resource(BASH_SCRIPT).parent
     try:
         (placed.folder / "shells").mkdir(parents=True, exist_ok=True)
-        (placed.folder / ZSH_FOLDER).mkdir(exist_ok=True)
-        for name in (BASH_SCRIPT, *(f"{ZSH_FOLDER}/{script}" for script in ZSH_SCRIPTS)):
-            _place(scripts / name, placed.folder / name, 0o600)
+        for name, source in files_for_shells().items():
+            (placed.folder / name).parent.mkdir(exist_ok=True)
+            _place(source, placed.folder / name, 0o600)
         _place(find_resource(HELPER_NAME), placed.helper, 0o700)
         for name in SHELLS:
             _point(placed.shell(name), Path("..", HELPER_NAME))

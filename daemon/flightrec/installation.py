@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-from flightrec.agent_session import BASH_SCRIPT, ZSH_FOLDER, ZSH_SCRIPTS
+from flightrec.agent_session import files_for_shells
 from flightrec.commands.init import SHELLS, find_command, quote_path, shell_code
 from flightrec.errors import FlightrecError
 from flightrec.file_lock import FileLock
@@ -172,10 +172,8 @@ def _contents_for_agents(folder: Path) -> dict[Path, bytes]:
     """Return what the shells of agents load whose settings name it."""
     command = quote_path(find_command())
     starter = f'#!/bin/sh\n[ -x {command} ] && exec {command} "$@"\n'
-    scripts = find_resource(BASH_SCRIPT).parent
-    names = (BASH_SCRIPT, *(f"{ZSH_FOLDER}/{script}" for script in ZSH_SCRIPTS))
     return {folder / STARTER_NAME: os.fsencode(starter)} | {
-        folder / name: (scripts / name).read_bytes() for name in names
+        folder / name: source.read_bytes() for name, source in files_for_shells().items()
     }
 
 
@@ -304,7 +302,8 @@ def write_manifest(home: Path, manifest: Manifest) -> None:
 def remove_files(home: Path) -> list[Path]:
     """Delete the stable copy; return the files that somebody changed and that were left."""
     left = []
-    for name, digest in read_manifest(home).files.items():
+    files = read_manifest(home).files
+    for name, digest in files.items():
         path = Path(name)
         if not path.is_file():
             continue
@@ -313,7 +312,8 @@ def remove_files(home: Path) -> list[Path]:
         else:
             left.append(path)
     manifest_path(home).unlink(missing_ok=True)
-    for folder in (data_folder(home) / ZSH_FOLDER, data_folder(home)):
+    folders = {Path(name).parent for name in files} | {data_folder(home)}
+    for folder in sorted(folders, reverse=True):  # what lies in another one comes before it
         with contextlib.suppress(OSError):
             folder.rmdir()
     return left

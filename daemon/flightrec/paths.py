@@ -17,6 +17,7 @@ SUN_PATH_MAX = 107
 
 HELPER_NAME = "flightrec-helper"
 PRELOAD_NAME = "flightrec-preload.so"
+BASH_DOOR_NAME = "flightrec-bash.so"
 
 
 def host_hash(name: str) -> str:
