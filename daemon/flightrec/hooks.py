@@ -80,6 +80,7 @@ class Hooks:
         self._memory = memory
         self._uses = ToolUses()
         self._sessions: OrderedDict[bytes, bytes] = OrderedDict()
+        self._in_runs: OrderedDict[bytes, bytes] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
 
     # --- hooks -------------------------------------------------------------------------------
@@ -119,6 +120,7 @@ class Hooks:
 
     def _before(self, event: AgentEvent, fired: HookFired, answer: HookAnswer) -> None:
         starting = self._starting(event, fired)
+        self._note_run(event, fired)
         use = self._uses.announce(starting, time.monotonic(), loose=_is_loose(fired))
         if not (answer.is_awaited and self._memory.may_answer) or use.run != starting.run:
             answer(NOTHING)
@@ -189,11 +191,12 @@ class Hooks:
         self._memory.desk.brief(folder_of(event, fired), answer.by(briefed))
 
     def _take_note(self, event: AgentEvent, fired: HookFired) -> None:
-        session = self._session(event, fired)
+        is_prompt = event.moment is Moment.PROMPT
+        session = (self._last_session if is_prompt else self._session)(event, fired)
         self._tell(self._uses.take_ended(session, final=False))
         if event.moment is Moment.SESSION_END and fired.session is None:
             self._memory.end_session(SessionEnded(session, time.time_ns() // 1000))
-        spoken = read_prompt(event.prompt) if event.moment is Moment.PROMPT else None
+        spoken = read_prompt(event.prompt) if is_prompt else None
         if spoken is not None:
             at_us = time.time_ns() // 1000
             self._memory.submit(link.Corrected(session, fired.id, spoken, at_us))
@@ -233,10 +236,7 @@ class Hooks:
             self._memory.submit(link.Shown(same))
         use.shown = []
         if use.announced_in != use.starting.session:  # a client's shells do not say its session
-            self._sessions[use.announced_in] = use.starting.session
-            self._sessions.move_to_end(use.announced_in)
-            if len(self._sessions) > SESSIONS_MAX:
-                self._sessions.popitem(last=False)
+            _keep(self._sessions, use.announced_in, use.starting.session)
 
     # --- towards the writer ------------------------------------------------------------------
 
@@ -296,14 +296,41 @@ class Hooks:
         """Return the session of ``flightrec run``, else of the client, or of its shells."""
         if fired.session is not None:
             return fired.session
-        agent = fired.agent.decode("ascii", "replace")
-        client = event.session.encode("utf-8", "replace") or fired.client_session
-        name = client.decode("utf-8", "replace") if client else f"process {fired.pid}"
-        own = session_id(agent, name)
+        own = _own_session(event, fired)
         return self._sessions.get(own, own)
+
+    def _last_session(self, event: AgentEvent, fired: HookFired) -> bytes:
+        """Return the session in which the client's ran its last command.
+
+        A person may go on with it in another ``flightrec run``, or without.
+        """
+        own = _own_session(event, fired)
+        return self._in_runs.get(own) or self._sessions.get(own, own)
+
+    def _note_run(self, event: AgentEvent, fired: HookFired) -> None:
+        own = _own_session(event, fired)
+        if fired.session is not None:
+            _keep(self._in_runs, own, fired.session)
+        else:
+            self._in_runs.pop(own, None)
 
     def _starting(self, event: AgentEvent, fired: HookFired) -> CommandStarting:
         return starting_of(event, fired, self._session(event, fired))
+
+
+def _own_session(event: AgentEvent, fired: HookFired) -> bytes:
+    """Return the session by what its client calls it, where its shells may find it, too."""
+    client = event.session.encode("utf-8", "replace") or fired.client_session
+    name = client.decode("utf-8", "replace") if client else f"process {fired.pid}"
+    return session_id(fired.agent.decode("ascii", "replace"), name)
+
+
+def _keep(known: OrderedDict[bytes, bytes], key: bytes, value: bytes) -> None:
+    """Remember the latest of not too many."""
+    known[key] = value
+    known.move_to_end(key)
+    if len(known) > SESSIONS_MAX:
+        known.popitem(last=False)
 
 
 def _is_loose(fired: HookFired) -> bool:
