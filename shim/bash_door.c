@@ -164,7 +164,7 @@ static int open_door(int door[2])
 
 static int make_two(char *helper, char *text)
 {
-    int door[2];
+    int door[2], answer = BASH_DOOR_NOT_POSSIBLE;
     pid_t front = getpid(), shell;
 
     if (open_door(door) < 0)
@@ -180,9 +180,10 @@ static int make_two(char *helper, char *text)
         become_helper(helper, door[0], shell, text);
         kill(shell, SIGKILL); /* before it learns that nobody answers: we go on, and not both */
         waitpid(shell, NULL, 0);
+        answer = BASH_DOOR_UNSEEN; /* no other way leads through the helper either */
     }
     close(door[0]);
-    return BASH_DOOR_NOT_POSSIBLE;
+    return answer;
 }
 
 static int run(struct words *words)

@@ -1,7 +1,7 @@
 """Whoever starts a shell or a tool sees no difference: status, standard output, standard error.
 
 Each form is run in a plain environment and in a recorded one, by the name on PATH (the stand-in)
-and by the full path (the re-execution in ``BASH_ENV`` and ``.zshenv``).
+and by the full path (what ``BASH_ENV`` and ``.zshenv`` make of it).
 """
 
 import contextlib
@@ -622,10 +622,11 @@ def test_a_signal_ends_a_recorded_shell_as_it_ends_a_plain_one(
     assert recorded == plain
 
 
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "/bin/zsh"])
 def test_a_killed_stand_in_takes_its_shell_along(
-    stage: Stage, wait_for: Callable[..., object]
+    stage: Stage, shell: str, wait_for: Callable[..., object]
 ) -> None:
-    words = ["bash", "-c", "echo $$; exec sleep 60"]
+    words = [shell, "-c", "echo $$; exec sleep 60"]
     process = subprocess.Popen(words, env=stage.recorded, stdout=subprocess.PIPE)
     assert process.stdout is not None
     shell = int(process.stdout.readline())
@@ -651,8 +652,9 @@ def test_a_reader_that_goes_away_ends_the_writer(stage: Stage, words: list[str])
     assert run(stage.recorded) == run(stage.plain)
 
 
-def test_an_exit_is_seen_at_once_though_a_background_job_goes_on(stage: Stage) -> None:
-    words = ["bash", "-c", "sleep 3 & echo started"]
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash"])
+def test_an_exit_is_seen_at_once_though_a_background_job_goes_on(stage: Stage, shell: str) -> None:
+    words = [shell, "-c", "sleep 3 & echo started"]
     process = subprocess.Popen(words, env=stage.recorded, stdout=subprocess.PIPE)
     assert process.stdout is not None
 
@@ -667,10 +669,11 @@ def test_an_exit_is_seen_at_once_though_a_background_job_goes_on(stage: Stage) -
     assert ended_s < 2 < closed_s
 
 
-def test_a_stopped_reader_does_not_keep_a_signal_from_the_shell(stage: Stage) -> None:
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash"])
+def test_a_stopped_reader_does_not_keep_a_signal_from_the_shell(stage: Stage, shell: str) -> None:
     """A full pipe must not hang the stand-in: it still has signals to pass on."""
     process = subprocess.Popen(
-        ["bash", "-c", "trap 'exit 9' TERM; yes & wait"],
+        [shell, "-c", "trap 'exit 9' TERM; yes & wait"],
         env=stage.recorded,
         stdout=subprocess.PIPE,
         start_new_session=True,

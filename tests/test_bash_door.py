@@ -1,0 +1,166 @@
+"""A bash that makes two processes of itself, where something is not as usual."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from agent_stage import PATIENCE_S, Stage, throwaway_stage, without_library
+from flightrec.paths import BASH_DOOR_NAME
+from flightrec.wire import Source
+from helper_builds import bash_library
+from recording_server import RecordingServer
+from test_shim import Stand, only_command, take_over
+
+OPTIONS = pytest.mark.parametrize("option", ["-c", "-lc"])
+
+ONCE = "echo ran >>log; cat log; rm log; git statsu; exit 3"
+
+
+@pytest.fixture(scope="module")
+def furnished() -> Iterator[tuple[Stage, RecordingServer]]:
+    with throwaway_stage() as furnished:
+        yield furnished
+
+
+@pytest.fixture
+def stand(furnished: tuple[Stage, RecordingServer]) -> Stand:
+    return take_over(*furnished)
+
+
+def assert_as_plain(stand: Stand, option: str, environment: dict[str, str]) -> None:
+    words = ["/bin/bash", option, ONCE]
+
+    assert stand.stage.run(words, environment) == stand.stage.run(words, stand.stage.plain)
+
+
+@OPTIONS
+def test_a_helper_that_cannot_be_executed_leaves_one_shell(
+    stand: Stand, option: str, tmp_path: Path
+) -> None:
+    helper = tmp_path / "helper"
+    helper.write_bytes(b"\x7fELF, and no more")
+    helper.chmod(0o700)
+    environment = {**stand.stage.recorded, "FLIGHTREC_HELPER": str(helper)}
+
+    assert_as_plain(stand, option, environment)
+
+
+@OPTIONS
+def test_a_broken_library_leaves_the_shell_as_it_is(stand: Stand, option: str) -> None:
+    environment = without_library(stand.stage)
+    library = Path(environment["FLIGHTREC_SCRIPTS"]) / BASH_DOOR_NAME
+    library.write_bytes(b"\x7fELF, and no more")
+
+    assert_as_plain(stand, option, environment)
+
+    library.unlink()
+
+
+@OPTIONS
+def test_a_session_that_is_none_leaves_a_shell_unseen(stand: Stand, option: str) -> None:
+    environment = {**stand.stage.recorded, "FLIGHTREC_SESSION": "nonsense"}
+
+    assert_as_plain(stand, option, environment)
+    assert stand.runs(["/bin/bash", option, ONCE], environment) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_an_unseen_shell_ends_by_the_signal_that_its_caller_sends(
+    stand: Stand, number: int, wait_for: Callable[..., object]
+) -> None:
+    environment = {**stand.stage.recorded, "FLIGHTREC_SESSION": "nonsense"}
+    words = ["/bin/bash", "-c", "echo $$; exec sleep 60"]
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout as output:
+        shell = int(output.readline())
+
+    process.send_signal(number)
+
+    assert process.wait(PATIENCE_S) == -number
+    wait_for(lambda: not psutil.pid_exists(shell), what="the shell's end")
+
+
+@OPTIONS
+@pytest.mark.parametrize("count", [6, 9, 10, 11, 12, 16])
+def test_a_shell_with_few_descriptors_is_as_a_plain_one(
+    stand: Stand, option: str, count: int
+) -> None:
+    words = ["prlimit", f"--nofile={count}", "/bin/bash", option, "echo x; echo y >&2; exit 3"]
+
+    assert stand.stage.run(words) == stand.stage.run(words, stand.stage.plain)
+
+
+@OPTIONS
+def test_a_helper_that_dies_at_once_takes_the_shell_along(
+    stand: Stand, option: str, tmp_path: Path
+) -> None:
+    helper, trace = tmp_path / "helper", tmp_path / "trace"
+    helper.write_text("#!/bin/sh\nkill -9 $$\n")
+    helper.chmod(0o700)
+    environment = {**stand.stage.recorded, "FLIGHTREC_HELPER": str(helper)}
+
+    seen = stand.stage.run(["/bin/bash", option, f"echo ran >{trace}"], environment)
+
+    assert seen.status == -signal.SIGKILL  # whoever kills the helper means the shell
+    assert not trace.exists()
+
+
+def test_a_job_of_the_profile_s_is_still_the_shell_s_own(stand: Stand) -> None:
+    profile = Path(stand.stage.plain["HOME"]) / ".bash_profile"
+    profile.write_text("sleep 0.1 >/dev/null 2>&1 &\n")
+    words = ["/bin/bash", "-lc", "wait $!; echo $?; wait; exit 3"]
+
+    recorded, plain = (stand.stage.run(words, stand.stage.plain) for _ in range(2))
+    run = only_command(stand.runs(words))
+    profile.unlink()
+
+    assert recorded == plain
+    assert (run.starting.source, run.exit) == (Source.ENV, 3)
+
+
+@OPTIONS
+def test_a_shell_without_the_shell_s_own_descriptors_is_seen(stand: Stand, option: str) -> None:
+    closed = "exec /bin/bash {} 'cat; ls /proc/self/fd; exit 3' <&- 2>&-"
+    words = ["sh", "-c", closed.format(option)]
+    environment = {**stand.stage.recorded, "PATH": stand.stage.plain["PATH"]}
+
+    assert stand.stage.run(words, environment) == stand.stage.run(words, stand.stage.plain)
+    assert only_command(stand.runs(words, environment)).exit == 3
+
+
+def test_a_person_s_functions_may_have_the_names_of_what_we_call(stand: Stand) -> None:
+    home = Path(stand.stage.plain["HOME"])
+    names = ("builtin", "enable", "export", "unset", "return", "shopt", "trap", "exec")
+    definitions = "".join(f"{name}() {{ echo {name} >&2; }}\n" for name in names[1:])
+    (home / ".bash_profile").write_text(definitions)
+    words = ["/bin/bash", "-lc", "git statsu; echo x"]
+
+    recorded = stand.stage.run(words)
+    plain = stand.stage.run(words, stand.stage.plain)
+    (home / ".bash_profile").unlink()
+
+    assert recorded == plain
+
+
+def test_the_library_is_for_every_libc() -> None:
+    """It names none, and takes nothing that has a version."""
+    if shutil.which("readelf") is None:
+        pytest.skip("readelf is not installed")
+
+    said = subprocess.run(
+        ["readelf", "--dynamic", "--dyn-syms", "--wide", bash_library()],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C"},
+    ).stdout
+
+    assert "(NEEDED)" not in said
+    assert "@" not in said
