@@ -4,17 +4,14 @@ The story is that of ``test_agents.py``: nothing is missed, nothing is recorded 
 told; and afterwards the settings are to the byte what they were.
 """
 
-import dataclasses
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from agents.client_run import LIMIT_S, Place, daemon_for, place_for
+from agents.client_run import Place, daemon_for, place_for
 from agents.clients import CLIENTS, Client
 from agents.installs import UnreachableError
-from agents.mock_model import mock_model
 from agents.story import AGAIN, COMMANDS, FIRST, HINT, SETTINGS
 from helper_builds import helper
 
@@ -36,33 +33,9 @@ def install(client: Client) -> Path:
         pytest.skip(str(error))
 
 
-def configured(place: Place) -> Place:
-    """Write the client's own settings, and return a place in which they are not written again."""
-    with mock_model((), place.network.listener) as model:
-        files = place.client.setup(model.url).files
-    for name, text in files.items():
-        place.write(name, text)
-    client = dataclasses.replace(
-        place.client, setup=lambda url: dataclasses.replace(place.client.setup(url), files={})
-    )
-    return dataclasses.replace(place, client=client)
-
-
 def flightrec(place: Place, *words: str) -> str:
-    """Run a command line of ours with the client on the PATH; return what it prints."""
-    environment = place.environment()
-    environment["PATH"] = f"{place.program.parent}:{environment['PATH']}"
-    done = subprocess.run(
-        [str(place.command), *words],
-        cwd=place.project,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-        preexec_fn=place.enter,
-    )
+    """Run a command line of ours; return what it prints."""
+    done = place.flightrec(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -82,7 +55,7 @@ def test_an_agent_is_recorded_by_its_own_settings_alone(client: Client, home: Pa
     helper()
     with place_for(client, install(client), home) as bare:
         bare.write(".config/flightrec/config.toml", SETTINGS)
-        place = configured(bare)
+        place = bare.configured()
         before = settings_of(place)
         plain, _ = place.run(FIRST, recorded=False)
         with daemon_for(place) as daemon:
@@ -110,7 +83,7 @@ def test_codex_runs_our_hooks_once_they_are_trusted(home: Path) -> None:
     helper()
     client = next(client for client in CLIENTS if client.name == "codex")
     with place_for(client, install(client), home) as bare:
-        place = configured(bare)
+        place = bare.configured()
         before = settings_of(place)
         with daemon_for(place):
             assert "type /hooks" in flightrec(place, "hook", "install", "codex", "--yes")

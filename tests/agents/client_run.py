@@ -1,6 +1,7 @@
 """Runs a client in a throw-away home: as somebody who is not root, with no network but loopback."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 import subprocess
@@ -52,9 +53,22 @@ class Place:
             self.end_leftovers()
         return model, done
 
+    def configured(self) -> "Place":
+        """Write the client's own settings once; return a place where they stay as they are then."""
+        with mock_model((), self.network.listener) as model:
+            files = self.client.setup(model.url).files
+        for name, text in files.items():
+            self.write(name, text)
+        setup = self.client.setup
+        client = dataclasses.replace(
+            self.client, setup=lambda url: dataclasses.replace(setup(url), files={})
+        )
+        return dataclasses.replace(self, client=client)
+
     def flightrec(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run a command line of ours."""
-        return self.start(self.command, *words)
+        """Run a command line of ours, with the client on the PATH."""
+        path = f"{self.program.parent}:{self.environment()['PATH']}"
+        return self.start(self.command, *words, variables={"PATH": path})
 
     def start(
         self, *words: str | Path, variables: Mapping[str, str] | None = None

@@ -135,7 +135,10 @@ def _opencode(url: str) -> Setup:
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
         },
-        {".config/opencode/opencode.json": json.dumps(config)},
+        {
+            ".config/opencode/opencode.json": json.dumps(config),
+            ".config/opencode/.npmrc": "offline=true\n",  # else it waits for plugins' sake
+        },
     )
 
 

@@ -57,7 +57,7 @@ def strings(value: object) -> Iterator[str]:
             yield from strings(item)
 
 
-_TEXTS = ("text", "output", "content")
+_TEXTS = ("text", "output", "content", "error")
 """Where parts of messages hold their text."""
 
 
@@ -68,7 +68,5 @@ def text_of(content: object) -> str:
     if isinstance(content, list):
         return "".join(map(text_of, content))
     if isinstance(content, dict):
-        return next(
-            (text_of(content[key]) for key in ("text", "output", "content") if key in content), ""
-        )
+        return next((text_of(content[key]) for key in _TEXTS if key in content), "")
     return ""
