@@ -36,6 +36,11 @@ def gemini(command: str) -> str:
     )
 
 
+def droid_in_background(command: str) -> str:
+    quoted = command.replace("'", "'\\''")
+    return f"exec nohup bash -c '{quoted}' > '/tmp/droid-bg-1796076237521.out' 2>&1"
+
+
 COMMANDS = (
     "ls",
     "git statsu",
@@ -49,7 +54,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("wrapper", [claude, vibe, gemini])
+@pytest.mark.parametrize("wrapper", [claude, vibe, gemini, droid_in_background])
 def test_the_model_s_command_is_found_in_an_agent_s_line(
     wrapper: Callable[[str], str], command: str
 ) -> None:

@@ -61,6 +61,14 @@ _GEMINI = re.compile(
 )
 """Gemini CLI wraps the command in a subshell that reports its background jobs."""
 
+_DROID = re.compile(
+    r"\Aexec nohup bash -c '(?P<command>.*)' > '[^'\n]*/droid-bg-\d+\.out' 2>&1\s*\Z", re.DOTALL
+)
+"""droid starts what is to run in the background so."""
+
+_QUOTE = "'\\''"
+"""A quote within quotes."""
+
 
 def is_own_tool(agent: str, line: str) -> bool:
     """Whether an agent started this program, which no shell was seen to run, of its own accord."""
@@ -82,6 +90,9 @@ def unwrap(line: str) -> str | None:
         return None
     if any(mark in text for mark in _EVAL_MARKS):
         return _last_eval(text) or line
+    droid = _DROID.match(line)
+    if droid:
+        return droid["command"].replace(_QUOTE, "'")
     gemini = _GEMINI.match(line)
     return gemini["command"] if gemini else line
 
