@@ -20,7 +20,7 @@ from flightrec.agent_files import TARGETS
 from flightrec.agent_places import claude_slug
 from flightrec.commands.terminal import parse_duration, parse_since
 from flightrec.errors import ExitCode, FlightrecError
-from flightrec.rules import Status
+from flightrec.rules import Guard, Status
 
 HOUR_US = 3_600_000_000
 
@@ -612,6 +612,32 @@ def test_forget_says_how_much_and_asks(cli: Cli) -> None:
     assert [item["command"] for item in cli.json("log")] == ["git status"]
     assert cli.rules() == []
     assert "Nothing is recorded" in cli("forget", "gti", "--yes")
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["deny", "promoted", "replace", "words", "not found", "recorded", "first", "user", "ERR",
+     "bash", "pts", "[127]"],
+)  # fmt: skip
+def test_forget_does_not_take_a_word_of_ours_for_one_of_the_person(cli: Cli, word: str) -> None:
+    """What a rule is, and how it ended, is in words of ours: kinds, states, and JSON."""
+    rule = cli.teach()
+    cli("rules", "guard", rule.id, "deny")
+    rules, runs, why = cli.rules(), cli.json("log"), cli("why", rule.id)
+    assert rules[0].guard is Guard.DENY
+    assert "Nothing is recorded" in cli("forget", word, "--yes")
+    assert (cli.rules(), cli.json("log"), cli("why", rule.id)) == (rules, runs, why)
+
+    cli.shell((f"echo {word}", 0))
+    assert "Deleted: 1 command." in cli("forget", word, "--yes")
+    assert (cli.rules(), cli.json("log"), cli("why", rule.id)) == (rules, runs, why)
+
+
+def test_forget_takes_the_id_of_a_rule(cli: Cli) -> None:
+    rule = cli.teach()
+    assert "Nothing is recorded" in cli("forget", rule.id[:-1], "--yes")
+    assert "Deleted: 1 rule." in cli("forget", rule.id, "--yes")
+    assert cli.rules() == []
 
 
 def test_forget_by_session_and_by_time(cli: Cli) -> None:

@@ -10,7 +10,7 @@ import pytest
 from daemon_process import DaemonProcess, flightrec
 from fake_relay import finished, starting
 from flightrec.errors import FlightrecError
-from flightrec.forgetting import Forgotten, Wanted, forget
+from flightrec.forgetting import SEARCHED, Forgotten, Wanted, forget
 from flightrec.ingest import CommandRun
 from flightrec.paths import Paths
 from flightrec.recorder import Recorder
@@ -112,6 +112,126 @@ def test_a_text_is_found_in_rules_as_json_writes_it(store: Store, paths: Paths, 
         connection.execute("UPDATE rules SET remedy = json_object('words', ?)", (text,))
     assert forget_all(store, paths, Wanted(text=text)).rules == 1
     assert store.counts().rules == {}
+
+
+OF_US = {
+    "runs": {"shell", "boot", "pipestatus", "tool_use_id"},
+    "failures": {"kind"},
+    "rules": {
+        *("key", "status", "kind", "failure_kind", "scope", "upstream", "verdict", "guard"),
+        "held_back",
+    },
+    "evidence": {"rule_id", "kind", "event", "reason"},
+    "outcomes": {"rule_id"},
+    "hints": {"rule_id", "gate", "outcome"},
+    "guards": {"mode"},
+    "sessions": {"shell", "tty"},
+}
+"""Texts of ours, numbers and ids: what a person wants to be forgotten is in none of them."""
+
+ELSEWHERE = {"sessions": {"agent"}}
+"""Looked at with the runs: a session goes with its last run."""
+
+
+def test_for_each_text_it_is_decided_whether_it_may_hold_words_of_a_person(store: Store) -> None:
+    columns = store.connection.execute(
+        "SELECT tables.name, columns.name FROM sqlite_master AS tables,"
+        " pragma_table_info(tables.name) AS columns"
+        " WHERE tables.type = 'table' AND columns.type = 'TEXT'"
+    )
+    texts: dict[str, set[str]] = {}
+    for table, column in columns.fetchall():
+        texts.setdefault(table, set()).add(column)
+    for table, ours in OF_US.items():
+        decided = ours | ELSEWHERE.get(table, set()) | set(SEARCHED.get(table, ()))
+        assert texts[table] == decided, table
+        assert not ours & set(SEARCHED.get(table, ()))
+    assert set(texts) - set(OF_US) == {"meta", "anchors", "recoveries", "exports"}
+
+
+def test_a_rule_goes_by_each_of_its_words_and_none_of_ours(store: Store, paths: Paths) -> None:
+    trigger = (
+        b'{"kind":"unknown option","words":["tool",[0,"options","--pre="]],'
+        b'"directory":"sub","host":"h.example"}'
+    )
+    remedy = (
+        b'{"kind":"replace","words":["gizmo",[0,"options","--pre="]],"prefix":["sudo"],'
+        b'"before":["make it"],"directory":"below","lesson":"mind it"}'
+    )
+    Shell(store).learn("gti x", "git x")
+    columns = {
+        "trigger": trigger, "remedy": remedy, "seen_in": b'["/elsewhere"]',
+        "origin": b"import:acme", "guard": b"deny", "held_back": b"it holds a secret",
+        "program": b"tool",
+    }  # fmt: skip
+    for column, text in columns.items():
+        store.connection.execute(f"UPDATE rules SET {column} = CAST(? AS TEXT)", (text,))  # noqa: S608
+    (rule_id,) = (rule.id for rule in rules(store))
+
+    def holds(text: str) -> bool:
+        return forget(store, paths, Wanted(text=text), lambda: None, dry_run=True).rules == 1
+
+    words = (
+        *("tool", "--pre=", "sub", "h.example", "gizmo", "sudo", "make it", "below", "mind it"),
+        *("/elsewhere", "acme", rule_id),
+    )
+    ours = (
+        *("kind", "words", "prefix", "before", "lesson", "replace", "unknown option", "options"),
+        *("import", "deny", "secret", rule_id[:-1], "ERR", "candidate", "active"),
+    )
+    assert [word for word in words if not holds(word)] == []
+    assert [word for word in ours if holds(word)] == []
+
+
+@pytest.mark.parametrize("table", ["failures", "outcomes"])
+def test_the_message_of_a_signature_is_forgotten_and_not_its_kind(
+    store: Store, paths: Paths, table: str
+) -> None:
+    Shell(store).learn("gti x", "git x")
+    signature = f"unknown option|gti||{CANARY}"
+    store.connection.execute(f"UPDATE {table} SET signature = ?", (signature,))  # noqa: S608
+    count = f"SELECT count(*) FROM {table}"  # noqa: S608
+    forget_all(store, paths, Wanted(text="unknown option"))
+    assert store.connection.execute(count).fetchone() == (1,)
+    forget_all(store, paths, Wanted(text=CANARY))
+    assert store.connection.execute(count).fetchone() == (0,)
+    assert holders(paths, CANARY) == []
+
+
+def test_a_rule_that_is_damaged_is_found_all_the_same(store: Store, paths: Paths) -> None:
+    Shell(store).learn("gti x", "git x")
+    store.connection.execute("UPDATE rules SET remedy = 'no JSON ' || ?", (CANARY,))
+    assert forget_all(store, paths, Wanted(text=CANARY)).rules == 1
+    assert holders(paths, CANARY) == []
+
+
+@pytest.mark.parametrize("name", ["runs", "sessions"])
+def test_a_program_that_ran_commands_is_forgotten_by_its_name(
+    store: Store, paths: Paths, name: str
+) -> None:
+    own, other = Shell(store), Shell(store)
+    own.type("one")
+    own.type("two")
+    other.type("three")
+    store.connection.execute(
+        f"UPDATE {name} SET agent = ? WHERE "  # noqa: S608
+        + ("session = ?" if name == "sessions" else
+           "session_id = (SELECT id FROM sessions WHERE session = ?)"),
+        (f"{CANARY}-agent", own.session),
+    )  # fmt: skip
+    assert forget_all(store, paths, Wanted(text=CANARY)).runs == 2
+    assert [run.command for run in store.recent_runs()] == ["three"]
+    assert holders(paths, CANARY) == []
+
+
+def test_an_agent_that_everybody_knows_is_no_word(store: Store, paths: Paths) -> None:
+    shell = Shell(store)
+    shell.type("cat claude.md")
+    shell.type("make")
+    store.connection.execute("UPDATE runs SET agent = 'claude'")
+    store.connection.execute("UPDATE sessions SET agent = 'claude'")
+    assert forget_all(store, paths, Wanted(text="claude")).runs == 1
+    assert [run.command for run in store.recent_runs()] == ["make"]
 
 
 def test_a_session_is_gone_and_rules_keep_what_other_sessions_saw(

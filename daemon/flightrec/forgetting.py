@@ -9,11 +9,12 @@ import contextlib
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flightrec.ancestors import PROGRAMS
 from flightrec.backups import backup_folder
 from flightrec.database import trouble_of
 from flightrec.errors import FlightrecError
@@ -22,8 +23,68 @@ from flightrec.paths import Paths
 from flightrec.rulebook import Rulebook
 from flightrec.store import Store, to_bytes
 
-SEARCHED = ("runs", "failures", "rules", "evidence", "outcomes", "hints", "guards", "sessions")
-"""Tables whose rows go where any of their texts holds what is to be forgotten."""
+_WANTED = "CAST(?1 AS TEXT)"
+
+
+def _in_text(column: str) -> str:
+    return f"instr({column}, {_WANTED}) > 0"
+
+
+def _in_json(column: str) -> str:
+    """Look at the values of a rule's JSON, but for our own words: kinds, and the sorts of slots."""
+    return (
+        f"CASE WHEN json_valid({column}) THEN EXISTS (SELECT 1 FROM json_tree({column})"  # noqa: S608 - our own names
+        f" WHERE type = 'text' AND fullkey <> '$.kind' AND NOT (key = 1 AND path LIKE '$.words[%')"
+        f" AND {_in_text('atom')}) ELSE {_in_text(column)} END"
+    )
+
+
+def _in_signature(column: str) -> str:
+    """Look behind the kind of failure."""
+    return _in_text(f"substr({column}, instr({column}, '|') + 1)")
+
+
+def _in_source(column: str) -> str:
+    """Look at the name of the bundle that it came with."""
+    return _in_text(f"substr({column}, nullif(instr({column}, ':'), 0) + 1)")
+
+
+def _is(column: str) -> str:
+    return f"{column} = {_WANTED}"
+
+
+def _in_agent(_column: str) -> str:
+    """Look at a program's name where it is none of the agents that everybody knows."""
+    known = ", ".join(f"'{name}'" for name in sorted({*PROGRAMS, *PROGRAMS.values()}))
+    either = " OR ".join(
+        f"({agent} NOT IN ({known}) AND {_in_text(agent)})"
+        for agent in ("runs.agent", "sessions.agent")
+    )
+    return f"(SELECT {either} FROM sessions WHERE sessions.id = runs.session_id)"  # noqa: S608 - as above
+
+
+SEARCHED: Mapping[str, Mapping[str, Callable[[str], str]]] = {
+    "runs": {
+        **dict.fromkeys(("command", "tail", "project", "worktree", "cwd", "end_cwd"), _in_text),
+        "agent": _in_agent,
+    },
+    "failures": {"program": _in_text, "subcommand": _in_text, "signature": _in_signature},
+    "rules": {
+        "id": _is,
+        "program": _in_text,
+        "project": _in_text,
+        "origin": _in_source,
+        **dict.fromkeys(("seen_in", "trigger", "remedy"), _in_json),
+    },
+    "evidence": {"project": _in_text, "origin": _in_source},
+    "outcomes": {"project": _in_text, "worktree": _in_text, "signature": _in_signature},
+    "hints": {"remedy": _in_text},
+    "guards": {"project": _in_text},
+}
+"""Tables whose rows go where one of these columns holds what is to be forgotten: a condition each.
+
+All other texts there are words of ours, numbers and ids: who forgets ``deny`` means no guard.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +170,7 @@ def _count(connection: sqlite3.Connection) -> tuple[int, int]:
 
 def _mark_runs(connection: sqlite3.Connection, wanted: Wanted) -> None:
     """Note ids (not texts) of the runs that go, in a temporary table."""
-    condition, value = _condition(connection, wanted)
+    condition, value = _condition(wanted)
     connection.execute(
         "CREATE TEMP TABLE doomed AS SELECT id, lower(hex(run)) AS event FROM runs"  # noqa: S608 - our own names
         f" WHERE {condition}",
@@ -118,27 +179,24 @@ def _mark_runs(connection: sqlite3.Connection, wanted: Wanted) -> None:
     connection.execute("CREATE TEMP TABLE touched (rule_id TEXT)")
 
 
-def _condition(connection: sqlite3.Connection, wanted: Wanted) -> tuple[str, Any]:
+def _condition(wanted: Wanted) -> tuple[str, Any]:
     if wanted.text is not None:
-        return _holds_text(connection, "runs"), to_bytes(wanted.text)
+        return _holds_text("runs"), to_bytes(wanted.text)
     if wanted.session is not None:
         return "session_id = (SELECT id FROM sessions WHERE session = ?1)", wanted.session
     return "started_us >= ?1", wanted.since_us
 
 
-def _holds_text(connection: sqlite3.Connection, table: str) -> str:
-    """Return a condition on all texts of a table."""
-    columns = connection.execute(
-        "SELECT name FROM pragma_table_info(?) WHERE type = 'TEXT'", (table,)
-    )
-    return " OR ".join(f"instr({name}, CAST(?1 AS TEXT)) > 0" for (name,) in columns)
+def _holds_text(table: str) -> str:
+    """Return a condition on the texts of a table."""
+    return " OR ".join(condition(column) for column, condition in SEARCHED[table].items())
 
 
 def _delete_text(connection: sqlite3.Connection, text: str) -> None:
     """Delete each row that holds the text, as it is or as JSON writes it."""
     written = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
     for table in SEARCHED:
-        condition = _holds_text(connection, table)
+        condition = _holds_text(table)
         for form in written:
             connection.execute(f"DELETE FROM {table} WHERE {condition}", (to_bytes(form),))  # noqa: S608 - our own names
 
