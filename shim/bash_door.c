@@ -15,7 +15,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -52,6 +55,116 @@ extern char **export_env __attribute__((weak));       /* of the programs that it
 extern void maybe_make_export_env(void) __attribute__((weak));
 extern void *bind_variable(const char *name, char *value, int flags) __attribute__((weak));
 
+/* ---- what the two of them share ---- */
+
+enum { READING, WRITING, ENDS };
+
+struct pair {
+    int ends[ENDS]; /* the helper's and the shell's, or -1 */
+};
+
+struct door {
+    struct pair answer; /* from the helper to the shell, so the other way round */
+    struct pair output, error;
+    bool merged; /* `output` is for both */
+};
+
+static const struct pair NONE = {{-1, -1}};
+
+static void close_pair(const struct pair *pair)
+{
+    for (int end = 0; end < ENDS; end++)
+        if (pair->ends[end] >= 0)
+            close(pair->ends[end]);
+}
+
+/* Away from the descriptors that belong to the shell's text. */
+static struct pair moved(const int given[ENDS])
+{
+    struct pair pair = {{fcntl(given[READING], F_DUPFD_CLOEXEC, FIRST_FD),
+                         fcntl(given[WRITING], F_DUPFD_CLOEXEC, FIRST_FD)}};
+
+    close(given[READING]);
+    close(given[WRITING]);
+    if (pair.ends[READING] >= 0 && pair.ends[WRITING] >= 0)
+        return pair;
+    close_pair(&pair);
+    return NONE;
+}
+
+static struct pair open_pipe(void)
+{
+    int given[ENDS];
+
+    return pipe2(given, O_CLOEXEC) < 0 ? NONE : moved(given);
+}
+
+static struct pair open_sockets(void)
+{
+    int given[ENDS];
+
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, given) < 0 ? NONE : moved(given);
+}
+
+/* As observe.c has it, by other means: not every libc has an fstat(2) that a library can name. */
+static bool is_pipe(int fd)
+{
+    return fcntl(fd, F_GETPIPE_SZ) > 0;
+}
+
+static bool is_byte_stream(int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof type;
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+}
+
+static bool has_reader(int fd)
+{
+    struct pollfd end = {fd, 0, 0};
+
+    return poll(&end, 1, 0) <= 0 || (end.revents & (POLLERR | POLLHUP)) == 0;
+}
+
+static struct pair open_like(int fd)
+{
+    if (!has_reader(fd))
+        return NONE; /* the first write fails, and not later */
+    if (is_pipe(fd))
+        return open_pipe();
+    return is_byte_stream(fd) ? open_sockets() : NONE;
+}
+
+static bool is_one_file(const char *one, const char *other)
+{
+    char names[2][PATH_MAX];
+    ssize_t size = readlink(one, names[0], sizeof names[0]);
+
+    return size > 0 && readlink(other, names[1], sizeof names[1]) == size &&
+           memcmp(names[0], names[1], (size_t)size) == 0;
+}
+
+static int open_door(struct door *door)
+{
+    *door = (struct door){open_pipe(), NONE, NONE, false};
+    if (door->answer.ends[READING] < 0)
+        return -1;
+    door->output = open_like(STDOUT_FILENO);
+    door->merged = door->output.ends[READING] >= 0 &&
+                   is_one_file("/proc/self/fd/1", "/proc/self/fd/2");
+    if (!door->merged)
+        door->error = open_like(STDERR_FILENO);
+    return 0;
+}
+
+static void close_door(const struct door *door)
+{
+    close_pair(&door->answer);
+    close_pair(&door->output);
+    close_pair(&door->error);
+}
+
 /* ---- the shell, which goes on ---- */
 
 static void take_variables(char *at, const char *end)
@@ -66,61 +179,60 @@ static void take_variables(char *at, const char *end)
     }
 }
 
-static void take_streams(int which, const struct cmsghdr *given)
+static void take_streams(const struct door *door)
 {
-    int fds[BASH_DOOR_FDS], count = 0, at = 0;
+    const struct pair *error = door->merged ? &door->output : &door->error;
 
-    if (given != NULL && given->cmsg_type == SCM_RIGHTS) {
-        count = (int)((given->cmsg_len - CMSG_LEN(0)) / sizeof *fds);
-        memcpy(fds, CMSG_DATA(given), (size_t)count * sizeof *fds);
-    }
-    for (int stream = STDOUT_FILENO; stream <= STDERR_FILENO; stream++)
-        if ((which & 1 << stream) != 0 && at < count)
-            dup2(fds[at++], stream);
-    while (count-- > 0)
-        close(fds[count]);
+    if (door->output.ends[WRITING] >= 0)
+        dup2(door->output.ends[WRITING], STDOUT_FILENO);
+    if (error->ends[WRITING] >= 0)
+        dup2(error->ends[WRITING], STDERR_FILENO);
 }
 
-static int await_helper(int door, pid_t front)
+/* All of the message, or nothing: it is written at once. */
+static ssize_t await_answer(struct door *door, char *text)
 {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(BASH_DOOR_FDS * sizeof(int))];
-    } control;
-    char text[BASH_DOOR_SIZE + 1];
-    struct iovec room = {text, BASH_DOOR_SIZE};
-    struct msghdr message = {.msg_iov = &room, .msg_iovlen = 1,
-                             .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t size;
 
+    close(door->answer.ends[WRITING]); /* or its end would never be seen */
+    door->answer.ends[WRITING] = -1;
     do
-        size = recvmsg(door, &message, MSG_CMSG_CLOEXEC);
+        size = read(door->answer.ends[READING], text, BASH_DOOR_SIZE);
     while (size < 0 && errno == EINTR);
-    close(door);
+    return size;
+}
+
+static int go_on(struct door *door, pid_t front)
+{
+    char text[BASH_DOOR_SIZE + 1];
+    ssize_t size;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* whoever kills the helper means the shell */
+    dollar_dollar_pid = getpid();
+    size = await_answer(door, text);
     if (getppid() != front)
         _exit(128 + SIGKILL);
+    if (size > 0)
+        take_streams(door);
+    close_door(door);
     if (size <= 0)
         return BASH_DOOR_UNSEEN;
     text[size] = '\0';
-    take_streams(text[0], CMSG_FIRSTHDR(&message));
     take_variables(text + 1, text + size);
     return REPORT_RECORDED;
 }
 
-static int go_on(int door, pid_t front)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* whoever kills the helper means the shell */
-    dollar_dollar_pid = getpid();
-    return await_helper(door, front);
-}
-
 /* ---- the helper ---- */
 
-/* By hand: snprintf(3) is much to load. */
-static char *decimal(char room[12], int number)
-{
-    char *at = room + 11;
+enum { DECIMAL_SIZE = 12 };
 
+/* By hand: snprintf(3) is much to load. */
+static char *decimal(char room[DECIMAL_SIZE], int number)
+{
+    char *at = room + DECIMAL_SIZE - 1;
+
+    if (number < 0)
+        return memcpy(room, "-1", sizeof "-1");
     *at = '\0';
     do
         *--at = (char)('0' + number % 10);
@@ -133,56 +245,48 @@ static char *literal(const char *text)
     return (char *)(uintptr_t)text;
 }
 
-static void become_helper(char *helper, int door, pid_t shell, char *text)
+static void become_helper(char *helper, const struct door *door, pid_t shell, char *text)
 {
-    char fd[12], pid[12];
-    char *words[] = {helper,           literal("sh"),       literal("--waiting"),
-                     decimal(fd, door), decimal(pid, shell), text, NULL};
+    const int fds[] = {door->answer.ends[WRITING], door->output.ends[READING],
+                       door->error.ends[READING]};
+    char numbers[4][DECIMAL_SIZE];
+    char *words[] = {helper,
+                     literal("sh"),
+                     literal("--waiting"),
+                     decimal(numbers[0], fds[0]),
+                     decimal(numbers[1], shell),
+                     decimal(numbers[2], fds[1]),
+                     decimal(numbers[3], fds[2]),
+                     text,
+                     NULL};
 
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        if (fds[i] >= 0)
+            fcntl(fds[i], F_SETFD, 0);
     execve(helper, words, export_env);
 }
 
 /* ---- one that becomes two ---- */
 
-/* The first end is the helper's, and stays open as it becomes that. */
-static int open_door(int door[2])
-{
-    int pair[2];
-
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return -1;
-    door[0] = fcntl(pair[0], F_DUPFD, FIRST_FD);
-    door[1] = fcntl(pair[1], F_DUPFD_CLOEXEC, FIRST_FD);
-    close(pair[0]);
-    close(pair[1]);
-    if (door[0] >= 0 && door[1] >= 0)
-        return 0;
-    close(door[0]);
-    close(door[1]);
-    return -1;
-}
-
 static int make_two(char *helper, char *text)
 {
-    int door[2], answer = BASH_DOOR_NOT_POSSIBLE;
+    struct door door;
     pid_t front = getpid(), shell;
+    int answer = BASH_DOOR_NOT_POSSIBLE;
 
-    if (open_door(door) < 0)
-        return BASH_DOOR_NOT_POSSIBLE;
+    if (open_door(&door) < 0)
+        return answer;
     maybe_make_export_env();
     shell = fork();
-    if (shell == 0) {
-        close(door[0]);
-        return go_on(door[1], front);
-    }
-    close(door[1]);
+    if (shell == 0)
+        return go_on(&door, front);
     if (shell > 0) {
-        become_helper(helper, door[0], shell, text);
+        become_helper(helper, &door, shell, text);
         kill(shell, SIGKILL); /* before it learns that nobody answers: we go on, and not both */
         waitpid(shell, NULL, 0);
         answer = BASH_DOOR_UNSEEN; /* no other way leads through the helper either */
     }
-    close(door[0]);
+    close_door(&door);
     return answer;
 }
 

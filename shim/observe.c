@@ -161,7 +161,18 @@ static void prepare_stream(struct stream *stream)
         leave_alone(stream); /* no descriptors left: unseen is better than broken */
 }
 
-static void prepare_streams(struct observation *seen, bool errors_only)
+/* It has what it writes into already; ours is the other end. */
+static void prepare_waiting(struct stream *stream, int source)
+{
+    stream->kind = kind_of(stream->fd);
+    stream->source = source;
+    if (stream->kind == KIND_FILE)
+        stream->begin = write_position(stream->fd);
+    else if (source < 0 || fcntl(source, F_SETFL, O_NONBLOCK) < 0)
+        leave_alone(stream);
+}
+
+static void prepare_streams(struct observation *seen, const struct observed_program *program)
 {
     struct stream *output = &streams[STREAM_OUTPUT], *error = &streams[STREAM_ERROR];
 
@@ -169,7 +180,13 @@ static void prepare_streams(struct observation *seen, bool errors_only)
         streams[i] = (struct stream){.fd = STDOUT_FILENO + i, .source = -1, .given = -1,
                                      .target = -1, .buffer = buffers[i], .tail = &seen->tails[i]};
     seen->merged = observe_is_merged();
-    if (seen->merged || !errors_only)
+    if (program->waiting != NULL) {
+        prepare_waiting(output, program->waiting->sources[STREAM_OUTPUT]);
+        if (!seen->merged)
+            prepare_waiting(error, program->waiting->sources[STREAM_ERROR]);
+        return;
+    }
+    if (seen->merged || !program->errors_only)
         prepare_stream(output);
     if (seen->merged)
         error->given = output->given;
@@ -506,45 +523,16 @@ static pid_t start(struct launch *launch)
     return pid;
 }
 
-/* The streams that it is to replace, as bits, and as many descriptors as a message holds. */
-static char gather_given(int fds[BASH_DOOR_FDS])
-{
-    int which = 0, count = 0;
-
-    for (int i = 0; i < STREAMS; i++)
-        if (streams[i].given >= 0) {
-            which |= 1 << streams[i].fd;
-            fds[count++] = streams[i].given;
-        }
-    for (; count > 0 && count < BASH_DOOR_FDS; count++)
-        fds[count] = fds[0];
-    return (char)which;
-}
-
 static void say_go_on(const struct waiting_shell *shell)
 {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(BASH_DOOR_FDS * sizeof(int))];
-    } control = {.room = {0}};
-    int fds[BASH_DOOR_FDS];
-    char text[BASH_DOOR_SIZE] = {gather_given(fds)}, *end = text + 1;
-    struct iovec said = {text, 0};
-    struct msghdr message = {.msg_iov = &said, .msg_iovlen = 1};
+    char text[BASH_DOOR_SIZE] = {'+'}, *end = text + 1;
+    ssize_t written;
 
-    if (text[0] != 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof control;
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(sizeof fds);
-        memcpy(CMSG_DATA(&control.header), fds, sizeof fds);
-    }
     for (char *const *at = shell->assignments; *at != NULL; at++)
         if (strlen(*at) < (size_t)(text + sizeof text - end))
             end = stpcpy(end, *at) + 1;
-    said.iov_len = (size_t)(end - text);
-    sendmsg(shell->door, &message, MSG_NOSIGNAL);
+    written = write(shell->answer, text, (size_t)(end - text)); /* all or nothing: a pipe's */
+    (void)written;
 }
 
 /* Whatever fails, the shell goes on: unseen where no message arrives. */
@@ -552,7 +540,7 @@ static pid_t let_go_on(const struct waiting_shell *shell)
 {
     if (!shell->unseen)
         say_go_on(shell);
-    close(shell->door);
+    close(shell->answer);
     return shell->pid;
 }
 
@@ -745,7 +733,7 @@ int observe(struct observation *seen, const struct observed_program *program)
     int64_t begin = clock_mono_us();
     pid_t pid;
 
-    prepare_streams(seen, program->errors_only);
+    prepare_streams(seen, program);
     if ((program->waiting != NULL && program->waiting->unseen) || watch_streams() < 0)
         forget_streams();
     sigfillset(&all);

@@ -28,8 +28,9 @@ struct observation {
 
 /* A shell that waits for us (bash_door.h), a child of ours already. */
 struct waiting_shell {
-    int door;
+    int answer;
     pid_t pid;
+    int sources[STREAMS];
     bool unseen;              /* it is only waited for, and goes on as it is */
     char *const *assignments; /* its new variables, and NULL */
 };

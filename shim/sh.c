@@ -396,6 +396,11 @@ int sh_main_as_shell(char **argv)
     stand_in(&shell);
 }
 
+static int number(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
+}
+
 /* Return how many words were options. */
 static int read_own_options(struct shell *shell, int argc, char **argv)
 {
@@ -405,10 +410,13 @@ static int read_own_options(struct shell *shell, int argc, char **argv)
         if (strcmp(argv[at], "--root") == 0) {
             shell->is_root = true;
             at++;
-        } else if (strcmp(argv[at], "--waiting") == 0 && at + 2 < argc) {
-            shell->waiting.door = (int)strtol(argv[at + 1], NULL, 10);
-            shell->waiting.pid = (pid_t)strtol(argv[at + 2], NULL, 10);
-            at += 3;
+        } else if (strcmp(argv[at], "--waiting") == 0 && at + 5 < argc) {
+            shell->waiting = (struct waiting_shell){
+                .answer = number(argv[at + 1]),
+                .pid = number(argv[at + 2]),
+                .sources = {number(argv[at + 3]), number(argv[at + 4])},
+            };
+            at += 5;
         } else if (strcmp(argv[at], "--last") == 0 && at + 1 < argc) {
             shell->last = argv[at + 1];
             at += 2;
@@ -425,7 +433,7 @@ int sh_main(int argc, char **argv)
     int at = read_own_options(&shell, argc, argv);
 
     observe_hold_closed_fds();
-    if (shell.waiting.pid > 0 && at < argc) {
+    if (shell.waiting.pid > 0) {
         shell.name = "bash";
         shell.text = argv[at];
         shell.reads_script = true;

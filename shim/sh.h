@@ -16,7 +16,7 @@ int sh_main_as_shell(char **argv);
 
 /* `flightrec-helper sh [--root] [--last _=WORD] SHELL ARGV0 [ARGUMENT...]`: from the scripts in
  * shell-integration/, by a shell that was started by its full path, and from `flightrec run`.
- * `flightrec-helper sh --waiting FD PID TEXT`: from bash_door.h. */
+ * The form in bash_door.h: from a bash that waits. */
 int sh_main(int argc, char **argv);
 
 #endif

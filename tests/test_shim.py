@@ -808,11 +808,19 @@ def in_sandbox(words: Sequence[str]) -> list[str]:
     return [sys.executable, str(NO_SOCKETS), *words]
 
 
-def test_a_sandboxed_command_goes_through_the_fifo_in_two_whole_writes(stand: Stand) -> None:
+SHELLS = pytest.mark.parametrize(
+    "shell", [["bash", "-c"], ["/bin/bash", "-c"], ["/bin/bash", "-lc"]], ids=" ".join
+)
+
+
+@SHELLS
+def test_a_sandboxed_command_goes_through_the_fifo_in_two_whole_writes(
+    stand: Stand, shell: list[str]
+) -> None:
     text = "git statsu # " + "x" * 5000
 
     with daemon_s_fifo(stand) as fifo:
-        seen = stand.stage.run(in_sandbox(["bash", "-c", text]))
+        seen = stand.stage.run(in_sandbox([*shell, text]))
         data = os.read(fifo, 65536)
 
     messages = FrameReader().feed(data)
@@ -845,7 +853,11 @@ def test_a_sandboxed_command_s_frames_never_exceed_one_write(stand: Stand) -> No
     assert all(len(encode(message)) <= 4096 for message in messages)
 
 
-@pytest.mark.parametrize("words", [["bash", "-c", "git statsu"], ["git", "statsu"]])
+@pytest.mark.parametrize(
+    "words",
+    [["bash", "-c", "git statsu"], ["/bin/bash", "-lc", "git statsu"], ["git", "statsu"]],
+    ids=" ".join,
+)
 def test_a_sandbox_without_a_daemon_s_fifo_is_silent(stand: Stand, words: list[str]) -> None:
     sandboxed = stand.stage.run(in_sandbox(words))
     plain = stand.stage.run(words, stand.stage.plain)

@@ -1,6 +1,7 @@
 """Run a program in a sandbox of the kind that agents have: it may connect to nothing.
 
-``python no_sockets.py PROGRAM [ARGUMENT...]``. A seccomp filter answers connect(2) with EPERM.
+``python no_sockets.py PROGRAM [ARGUMENT...]``. A seccomp filter answers connect(2) with EPERM, and
+most of what one does with a socket that is there: read(2) and write(2) are left by all sandboxes.
 """
 
 import ctypes
@@ -9,7 +10,11 @@ import platform
 import struct
 import sys
 
-CONNECT = {"x86_64": 42, "aarch64": 203}
+FORBIDDEN = {
+    "x86_64": (42, 44, 46, 47, 48, 51, 52, 54, 55, 299, 307),
+    "aarch64": (203, 204, 205, 206, 208, 209, 210, 211, 212, 243, 269),
+}
+"""connect, sendto, recvmsg, sendmsg, shutdown, names and options, recvmmsg, sendmmsg."""
 
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
@@ -22,14 +27,13 @@ REFUSE = (0x06, 0, 0, 0x00050000 | 1)
 
 
 def forbid_connections() -> None:
-    """Let every connect(2) of this process and its children fail."""
-    is_connect = (0x15, 0, 1, CONNECT[platform.machine()])
-    code = b"".join(
-        struct.pack("HBBI", *instruction)
-        for instruction in (LOAD_NUMBER, is_connect, REFUSE, ALLOW)
-    )
-    instructions = ctypes.create_string_buffer(code, len(code))
-    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(instructions))
+    """Let every one of these calls of this process and its children fail."""
+    numbers = FORBIDDEN[platform.machine()]
+    tests = [(0x15, len(numbers) - i, 0, number) for i, number in enumerate(numbers)]
+    instructions = (LOAD_NUMBER, *tests, ALLOW, REFUSE)
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
     for option, *arguments in (
         (PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
