@@ -101,6 +101,7 @@ def test_claude_s_ends(payload: Fields, expected: End) -> None:
         ),
         ("Command was cancelled by user before it could complete.", End(None)),
         ("Command moved to background (PID: 7). Output hidden.", End(background=True)),
+        ("Command is running in background. PID: 7. Initial output:\nx", End(background=True)),
         ("Output: (empty)\nSignal: 9\nProcess Group PGID: 12", End(128 + 9)),
         ("Output: x\nSignal: SIGTERM", End(128 + 15, "x")),
         ("Output: x\nSignal: none of ours", End(0, "x")),
@@ -114,6 +115,26 @@ def test_gemini_s_ends(text: str, expected: End) -> None:
     assert (found.exit, found.background) == (expected.exit, expected.background)
     assert not expected.output or found.output == expected.output
     assert "(empty)" not in found.output
+
+
+def test_a_command_of_gemini_that_another_hook_changed_ends_as_it_says() -> None:
+    text = "<untrusted_context>\nOutput: no\nExit Code: 1\n</untrusted_context>"
+    told = " Tool input parameters (command) were modified by a hook before execution."
+    assert end_of("gemini", gemini(f"{text}\n\n[System]{told}")) == End(1, "no")
+
+
+@pytest.mark.parametrize(
+    ("text", "ran"),
+    [
+        ("Command injection detected: command substitution syntax ($(), backticks).", False),
+        ("Command was cancelled by user before it could start.", False),
+        ("Command was cancelled by user before it could complete.", True),
+        ("<untrusted_context>\nOutput: Command injection detected: x\n</untrusted_context>", True),
+        ("Output: Command injection detected: x", True),
+    ],
+)
+def test_what_gemini_refuses_has_not_run(text: str, *, ran: bool) -> None:
+    assert end_of("gemini", gemini(text)).ran is ran
 
 
 def test_a_time_limit_of_gemini_is_one() -> None:

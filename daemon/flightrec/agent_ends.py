@@ -120,8 +120,17 @@ _QWEN_REPORT = re.compile(
 )
 """All lines always; behind a blank one, the client has advice for its model now and then."""
 
-_GEMINI_WRAPPING = re.compile(r"\A<untrusted_context>\n(.*)\n</untrusted_context>\s*\Z", re.DOTALL)
-"""What the client warns its model with."""
+_GEMINI_WRAPPING = re.compile(
+    r"\A<untrusted_context>\n(.*)\n</untrusted_context>"
+    r"(?:\s*\[System\] Tool input parameters \([^)\n]*\) were modified by a hook[^\n]*)?\s*\Z",
+    re.DOTALL,
+)
+"""What the client warns its model with; behind it, that another one's hook changed the command."""
+
+_GEMINI_REFUSED = re.compile(
+    r"\A(?:Command injection detected: |Command was cancelled by user before it could start\b)"
+)
+"""What it says where it has not run the command."""
 
 _GEMINI_EMPTY = "(empty)"
 _GEMINI_EXIT = re.compile(r"^Exit Code: (\d{1,3})\s*$", re.MULTILINE)
@@ -133,7 +142,7 @@ _GEMINI_STOPPED = re.compile(
     r"|finished before the background-promote request)[^\n]*\n?"
 )
 _GEMINI_BACKGROUND = re.compile(
-    r"\A(?:Command moved to background|Background (?:command|shell) started"
+    r"\A(?:Command (?:moved to|is running in) background|Background (?:command|shell) started"
     r"|Foreground command \".*\" promoted to background as )",
     re.DOTALL,
 )
@@ -166,6 +175,8 @@ def _qwen_text(text: str, otherwise: int | None) -> End:
 
 def _gemini_text(text: str, otherwise: int | None) -> End:
     """Read the text that the model gets; ``otherwise`` is the exit where it names none."""
+    if _GEMINI_REFUSED.match(text):
+        return End(ran=False)
     if _GEMINI_BACKGROUND.match(text):
         return End(None, background=True)
     stopped = _GEMINI_STOPPED.match(text)
