@@ -20,7 +20,7 @@ if [[ ${FLIGHTREC_SESSION-}$_flightrec_marked && -z ${FLIGHTREC_INSIDE-}${FLIGHT
   fi
   # shellcheck disable=SC2034 # for programs
   case $_flightrec_answer in
-    0) builtin export FLIGHTREC_PARENT FLIGHTREC_INSIDE FLIGHTREC_DEPTH FLIGHTREC_PARTS ;;
+    0) builtin export FLIGHTREC_SESSION FLIGHTREC_PARENT FLIGHTREC_INSIDE FLIGHTREC_DEPTH FLIGHTREC_PARTS ;;
     [36]) ;;
     4) builtin export FLIGHTREC_SILENT=$$ ;;
     5) builtin export FLIGHTREC_OFF=1 ;;

@@ -264,9 +264,11 @@ static void conclude(const struct shell *shell, const struct observation *seen,
 /* A shell that waits has read our script by now, and goes on with it. */
 static char *const *new_variables(const uint8_t *run, struct status_file *status)
 {
-    static char *assignments[6];
+    static char *assignments[7], session[sizeof AGENT_SESSION + AGENT_ID_TEXT];
     size_t count = 0;
 
+    snprintf(session, sizeof session, AGENT_SESSION "=%s", getenv(AGENT_SESSION));
+    assignments[count++] = session; /* by the agent's marks it is known to us alone */
     assignments[count++] = parent_assignment(run);
     assignments[count++] = INSIDE;
     assignments[count++] = agent_depth_assignment();

@@ -19,7 +19,7 @@ from flightrec.hook_parts import Setup
 from flightrec.installation import copy_files, data_folder
 from flightrec.paths import find_paths
 from flightrec.typed_shell import find_shells
-from helper_builds import helper
+from helper_builds import bash_library, helper
 from recording_server import RecordingServer, Run, recording_server
 
 NO_SOCKETS = Path(__file__).parent / "agents/no_sockets.py"
@@ -92,6 +92,7 @@ class Installed:
 @pytest.fixture(scope="module")
 def installed() -> Iterator[Installed]:
     helper()
+    bash_library()
     with (
         tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
         pytest.MonkeyPatch.context() as patch,
@@ -127,6 +128,16 @@ def test_a_marked_shell_is_recorded_as_its_agents(
     assert run.starting.cwd == os.fsencode(installed.home)
     if mark.session:
         assert run.starting.session == session_id(mark.agent, "ses_1")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_a_marked_shell_starts_knows_its_session(installed: Installed, shell: str) -> None:
+    """Such as a `flightrec run` below it, which is to leave that alone."""
+    words = [path_of(shell), "-c", "env | grep ^FLIGHTREC_SESSION="]
+    done = installed.shell(words, {**installed.ours, **MARKED})
+
+    (run,) = installed.recorded()
+    assert done.stdout == b"FLIGHTREC_SESSION=" + run.starting.session.hex().encode() + b"\n"
 
 
 @pytest.mark.parametrize("shell", SHELLS)

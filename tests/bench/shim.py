@@ -26,7 +26,7 @@ from flightrec.paths import find_paths, make_private_folder
 from flightrec.rules import Remedy, Trigger
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from agent_stage import Stage, only, open_stage
+from agent_stage import Stage, only, open_stage, without_library
 from hint_rules import make_hint_rule
 
 TITLE = "Stand-ins in an agent's run, as a multiple of the plain program"
@@ -84,8 +84,8 @@ def _pairs(stage: Stage) -> Iterator[Pair]:
     yield Pair("`bash -c :`, stand-in", bash, [f"{shims}/bash", "-c", ":"], recorded, "≤ 1.4")
     door = only(stage, "BASH_ENV")
     yield Pair("`/bin/bash -c :`, BASH_ENV", bash, bash, door, "≤ 1.9")
-    twice = ["/bin/bash", "-c", "exec /bin/bash -c :"]
-    yield Pair("the same, to bash that starts bash", twice, bash, door, "")
+    again = {**door, "BASH_ENV": without_library(stage)["BASH_ENV"]}
+    yield Pair("the same, by a bash that loads no builtins", bash, bash, again, "")
     zsh = ["/bin/zsh", "-c", ":"]
     yield Pair("`/bin/zsh -c :`, ZDOTDIR", zsh, zsh, only(stage, "ZDOTDIR"), "")
     make = ["/bin/bash", "-c", "make -s"]
