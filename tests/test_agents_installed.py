@@ -85,7 +85,7 @@ def test_codex_runs_our_hooks_once_they_are_trusted(home: Path) -> None:
     with place_for(client, install(client), home) as bare:
         place = bare.configured()
         before = settings_of(place)
-        with daemon_for(place):
+        with daemon_for(place) as daemon:
             assert "type /hooks" in flightrec(place, "hook", "install", "codex", "--yes")
             _, untrusted = place.run(FIRST, recorded=False)
             assert "5 hooks trusted" in flightrec(place, "hook", "install", "codex", "--trust")
@@ -95,4 +95,7 @@ def test_codex_runs_our_hooks_once_they_are_trusted(home: Path) -> None:
 
         assert "hook: PreToolUse" not in untrusted.stderr
         assert "hook: PreToolUse" in trusted.stderr
+        runs = daemon.query("SELECT session_id, command, exit FROM runs WHERE parent IS NULL")
+        of_codex = Counter(run for run in runs if "--flightrec-canary" not in run[1])
+        assert of_codex == {(session, *run): 1 for session in (1, 2) for run in COMMANDS}
         assert settings_of(place) == before

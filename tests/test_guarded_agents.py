@@ -14,6 +14,7 @@ from agents.client_run import Place, daemon_for, place_for
 from agents.clients import CLIENTS, Client
 from agents.installs import UnreachableError
 from agents.mock_model import MockModel, Run, Say
+from agents.story import COMPOUNDS
 from daemon_process import DaemonProcess, wait_until
 from flightrec.rule_text import LABEL
 from flightrec.wire import Source
@@ -91,8 +92,9 @@ def test_an_agent_is_denied_let_through_and_rewritten(guarded: Guarded, home: Pa
             if guarded.install:
                 flightrec(place, "hook", "install", "--yes", *guarded.install)
 
-            assert LABEL not in work(place, guarded, *PROOF).first_prompt()
-            wait_until(lambda: len(runs(daemon, "id")) >= len(PROOF))
+            others = [Run(command) for command, _ in COMPOUNDS]
+            assert LABEL not in work(place, guarded, *PROOF, *others).first_prompt()
+            wait_until(lambda: len(runs(daemon, "id")) >= len(PROOF) + len(others))
             ((rule, counts),) = daemon.query("SELECT id, r || c || d FROM rules")
             assert counts == "030"
             flightrec(place, "rules", "guard", rule, "deny")
@@ -120,8 +122,9 @@ def test_an_agent_is_denied_let_through_and_rewritten(guarded: Guarded, home: Pa
         proof = {(1, WRONG, 1): 3, (1, RIGHT, 0): 3}
         insisted = {(2, WRONG, 1): 1, (2, RIGHT, 0): 1}
         followed = {(3, RIGHT, 0): 1 + guarded.rewrites}
+        compounds = {(1, command, status): 1 for command, status in COMPOUNDS}
         assert Counter(runs(daemon, "session_id, command, exit")) == {
-            **proof, **insisted, **followed
+            **proof, **compounds, **insisted, **followed
         }  # fmt: skip
         assert daemon.query("SELECT count(*) FROM sessions") == [(3,)]
         assert set(runs(daemon, "agent")) == {(guarded.agent,)}
