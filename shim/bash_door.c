@@ -210,12 +210,12 @@ static int go_on(struct door *door, pid_t front)
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* whoever kills the helper means the shell */
     dollar_dollar_pid = getpid();
     size = await_answer(door, text);
-    if (getppid() != front)
-        _exit(128 + SIGKILL);
-    if (size > 0)
+    if (size <= 0 || getppid() != front)
+        _exit(128 + SIGKILL); /* killed, though we may learn of it first */
+    if (text[0] == BASH_DOOR_SEEN)
         take_streams(door);
     close_door(door);
-    if (size <= 0)
+    if (text[0] != BASH_DOOR_SEEN)
         return BASH_DOOR_UNSEEN;
     text[size] = '\0';
     take_variables(text + 1, text + size);

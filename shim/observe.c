@@ -523,23 +523,17 @@ static pid_t start(struct launch *launch)
     return pid;
 }
 
-static void say_go_on(const struct waiting_shell *shell)
+static pid_t let_go_on(const struct waiting_shell *shell)
 {
-    char text[BASH_DOOR_SIZE] = {'+'}, *end = text + 1;
+    char text[BASH_DOOR_SIZE] = {shell->unseen ? BASH_DOOR_NOT_SEEN : BASH_DOOR_SEEN};
+    char *end = text + 1;
     ssize_t written;
 
-    for (char *const *at = shell->assignments; *at != NULL; at++)
+    for (char *const *at = shell->assignments; at != NULL && *at != NULL; at++)
         if (strlen(*at) < (size_t)(text + sizeof text - end))
             end = stpcpy(end, *at) + 1;
     written = write(shell->answer, text, (size_t)(end - text)); /* all or nothing: a pipe's */
     (void)written;
-}
-
-/* Whatever fails, the shell goes on: unseen where no message arrives. */
-static pid_t let_go_on(const struct waiting_shell *shell)
-{
-    if (!shell->unseen)
-        say_go_on(shell);
     close(shell->answer);
     return shell->pid;
 }
