@@ -45,7 +45,8 @@ class AgentEvent:
     ``session`` is the client's own name for it, ``tool_use_id`` empty where it has none.
     ``tool_input`` is the whole input of the shell tool, of which ``command`` is a part, ``prompt``
     what the person typed: raw, and to be kept nowhere. ``permission_mode`` is how the client asks
-    the person, empty where it does not say.
+    the person, ``transcript`` the file in which it keeps the session, each empty where it does not
+    say.
     """
 
     moment: Moment
@@ -58,6 +59,7 @@ class AgentEvent:
     end: End | None = None
     prompt: str = ""
     permission_mode: str = ""
+    transcript: str = ""
 
 
 class OddPayloadError(Exception):
@@ -69,8 +71,8 @@ class Dialect:
     """How one client writes its events.
 
     ``events`` names them, ``tools`` are its shell tools (empty: nothing else comes), ``session``,
-    ``tool``, ``input`` and ``use_id`` are keys (an empty ``input``: the event itself is it),
-    ``read_name`` finds which event it is.
+    ``tool``, ``input``, ``use_id`` and ``transcript`` are keys (an empty ``input``: the event
+    itself is it), ``read_name`` finds which event it is.
     """
 
     events: Mapping[str, Moment]
@@ -79,6 +81,7 @@ class Dialect:
     tool: str = "tool_name"
     input: str = "tool_input"
     use_id: str = "tool_use_id"
+    transcript: str = ""
     read_name: Callable[[Payload], str] = lambda payload: text_of(payload, "hook_event_name")
 
 
@@ -100,7 +103,14 @@ def read_event(agent: str, payload: bytes) -> AgentEvent | None:
     session, cwd = text_of(found, dialect.session), text_of(found, "cwd")
     if moment in (Moment.BEFORE, Moment.AFTER):
         return _read_command(agent, found, AgentEvent(moment, name, session, cwd))
-    return AgentEvent(moment, name, session, cwd, prompt=text_of(found, "prompt"))
+    return AgentEvent(
+        moment,
+        name,
+        session,
+        cwd,
+        prompt=text_of(found, "prompt"),
+        transcript=text_of(found, dialect.transcript),
+    )
 
 
 def _decode(payload: bytes) -> Payload:
@@ -206,7 +216,7 @@ _PLUGIN = Dialect(
 )
 
 DIALECTS: dict[str, Dialect] = {
-    "claude": Dialect(_CLAUDE_EVENTS, frozenset(("Bash",))),
+    "claude": Dialect(_CLAUDE_EVENTS, frozenset(("Bash",)), transcript="transcript_path"),
     "codex": Dialect(_CLAUDE_EVENTS, frozenset(("Bash",))),
     "gemini": Dialect(_GEMINI_EVENTS, _GEMINI_TOOLS),
     "qwen": Dialect(_CLAUDE_EVENTS, _GEMINI_TOOLS),

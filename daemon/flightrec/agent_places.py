@@ -1,13 +1,14 @@
 """Where a row of ``agent_files`` lies for somebody: in this checkout, home and environment."""
 
 import os
-from collections.abc import Mapping
+import stat
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from flightrec.agent_files import Kind, MemoryTarget
-from flightrec.agent_folders import agent_folder
+from flightrec.agent_folders import CLAUDE, agent_folder
 from flightrec.errors import FlightrecError
 from flightrec.location import Location
 from flightrec.places import Place
@@ -80,6 +81,41 @@ def _is_linked(worktree: Path) -> bool:
     except OSError:
         return False
     return (worktree / text.removeprefix("gitdir:").strip() / "commondir").exists()
+
+
+def folder_of_transcript(path: str) -> str:
+    """Return the folder of Claude Code that a session's transcript is in; empty for another path.
+
+    Where the person has moved the folder, that is all that a session says of it.
+    """
+    folder, *rest = path.rsplit("/", 3)
+    is_one = len(rest) == 3 and rest[0] == "projects" and rest[2].endswith(".jsonl")
+    is_plain = folder.startswith("/") and "\0" not in folder and ".." not in folder.split("/")
+    return folder if is_one and is_plain else ""
+
+
+def moved_claude_folder(folder: str, home: Path, environment: Mapping[str, str]) -> str:
+    """Return the folder as it is to be remembered; empty where it is the usual one, or no good.
+
+    Anything may have called a hook: so it must be the person's own folder, in the home or with the
+    file that Claude Code keeps in a folder that it was moved to.
+    """
+    real, real_home = os.path.realpath(folder), os.path.realpath(home)
+    usual = os.path.realpath(agent_folder(CLAUDE, home, environment))
+    if real in (usual, real_home) or not _is_mine(real, stat.S_ISDIR):
+        return ""
+    if Path(real).is_relative_to(real_home):
+        return folder
+    return real if _is_mine(f"{real}/.claude.json", stat.S_ISREG) else ""
+
+
+def _is_mine(path: str, is_kind: Callable[[int], bool]) -> bool:
+    """Whether this is mine, no link, and nothing that everybody may write to."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return is_kind(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o002
 
 
 # --- Gemini CLI: a memory belongs to the folder in which it was started ------------------------

@@ -55,7 +55,7 @@ class MemoryFile:
 class View:
     """What decides which rules stand where: rules, a place of each project, and all rows.
 
-    ``claude_folders`` are those that sessions of Claude Code had in their environment.
+    ``claude_folders`` are those to which sessions of Claude Code said that it was moved.
     """
 
     rules: tuple[Rule, ...]
@@ -117,14 +117,14 @@ def plan(view: View, home: Path, environment: Mapping[str, str]) -> Iterator[Mem
 def _claude_rows(view: View, home: Path, environment: Mapping[str, str]) -> Iterator[ExportRow]:
     """Yield Claude's memories of projects that have a rule, where nobody spoke of them yet."""
     known = {row.path for row in view.rows}
+    known |= {row.real for row in view.rows if row.agent == CLAUDE_MEMORY.agent}
     for project in dict.fromkeys(project for rule in view.rules for project in rule.seen_in):
         for variables in _claude_homes(view, environment):
             location = locate(CLAUDE_MEMORY, view.place_of(project), home, variables)
             # Two projects may have the same name there; the first one has it.
             if location.path in known or not location.path.parent.parent.is_dir():
                 continue
-            known.add(location.path)
-            yield ExportRow(
+            row = ExportRow(
                 location.path,
                 project,
                 CLAUDE_MEMORY.agent,
@@ -132,6 +132,9 @@ def _claude_rows(view: View, home: Path, environment: Mapping[str, str]) -> Iter
                 location.boundary,
                 Wanted.AUTO,
             )
+            if row.real not in known:
+                known |= {row.path, row.real}
+                yield row
 
 
 def _claude_homes(view: View, environment: Mapping[str, str]) -> Iterator[Mapping[str, str]]:

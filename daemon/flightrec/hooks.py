@@ -16,6 +16,7 @@ from flightrec import link
 from flightrec.agent_ends import End
 from flightrec.agent_events import AgentEvent, Moment, OddPayloadError, read_event
 from flightrec.agent_marks import MARKS, session_id
+from flightrec.agent_places import folder_of_transcript
 from flightrec.guard import Decision
 from flightrec.hint_desk import HintDesk
 from flightrec.hints import Hint, HintShown
@@ -102,6 +103,8 @@ class Hooks:
             case _:
                 answer(NOTHING)
                 self._take_note(event, fired)
+        if folder := folder_of_transcript(event.transcript):
+            self._memory.submit(link.ClaudeFolder(folder.encode("utf-8", "replace")))
 
     def _read(self, fired: HookFired) -> AgentEvent | None:
         if fired.total > len(fired.payload):

@@ -53,7 +53,13 @@ class Corrected(msgspec.Struct, frozen=True, array_like=True, tag=7):
     at_us: int
 
 
-Recorded = Feed | Shown | Ended | Corrected
+class ClaudeFolder(msgspec.Struct, frozen=True, array_like=True, tag=8):
+    """To the writer: a session of Claude Code says that its files are in this folder."""
+
+    folder: bytes
+
+
+Recorded = Feed | Shown | Ended | Corrected | ClaudeFolder
 """What is kept until it is committed."""
 
 
@@ -154,6 +160,8 @@ def key_of(message: Recorded) -> bytes:
             return message.session + b"end"
         case Corrected():
             return message.event + b"said"
+        case ClaudeFolder():
+            return b"folder of claude:" + message.folder
 
 
 class LinkReader(Generic[_Message]):

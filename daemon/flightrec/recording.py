@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Self
 
 from flightrec import database, failpoints
+from flightrec.agent_places import moved_claude_folder
 from flightrec.capture import as_wanted
 from flightrec.config import Level, Settings
 from flightrec.errors import FlightrecError
 from flightrec.evidence import Thresholds
+from flightrec.export_rows import note_claude_folder
 from flightrec.exporter import Exporter
 from flightrec.guard_rows import guarded_projects
 from flightrec.hints import HintRule, HintShown
 from flightrec.ingest import CommandRun, ingest
-from flightrec.link import Corrected, Ended, Feed, Recorded, Shown, key_of
+from flightrec.link import ClaudeFolder, Corrected, Ended, Feed, Recorded, Shown, key_of
 from flightrec.paths import Paths
 from flightrec.places import Places
 from flightrec.recorder import Recorder
@@ -217,6 +219,8 @@ class Recording:
                 self._recorder.hint_shown(shown, self._offered(shown))
             case Corrected():
                 self._correct(message)
+            case ClaudeFolder():
+                result.export |= self._note_folder(os.fsdecode(message.folder))
             case Ended():
                 self._store.end_session(message.session, message.wall_us)
                 self._recorder.session_ended(message.session)
@@ -228,6 +232,13 @@ class Recording:
             return self._redactor.redact_command(text, corrected.session).text
 
         self._recorder.corrected(corrected.session, corrected.spoken, redact, corrected.at_us)
+
+    def _note_folder(self, folder: str) -> bool:
+        """Remember where Claude Code has its files; return whether that is news."""
+        moved = moved_claude_folder(folder, self._paths.home, os.environ)
+        if not moved or self._redactor.redact_text(moved) != moved:
+            return False
+        return note_claude_folder(self._store.connection, moved)
 
     def _offered(self, shown: HintShown) -> Safe:
         """Return the line that was offered; it holds words as typed, so it is kept as those are."""

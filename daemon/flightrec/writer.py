@@ -30,6 +30,7 @@ from flightrec.link import (
     RULES_PER_FRAME,
     Answer,
     Ask,
+    ClaudeFolder,
     Corrected,
     Drain,
     Ended,
@@ -175,7 +176,7 @@ class Writer:
 
     def _take(self, message: ToWriter) -> None:
         match message:
-            case Feed() | Shown() | Ended() | Corrected():
+            case Feed() | Shown() | Ended() | Corrected() | ClaudeFolder():
                 if not self._pending:
                     self._oldest_s = time.monotonic()
                 self._pending.append(message)
