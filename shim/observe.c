@@ -356,12 +356,16 @@ static void flush(struct stream *stream)
     await_room(stream, false);
 }
 
-/* A wider pipe lets both sides work for longer. Not at once: a person's pipes have a budget. */
+/* Wider pipes let all sides work for longer. Not at once: a person's pipes have a budget. What somebody has
+ * made of another size stays so. */
 static void widen(struct stream *stream)
 {
     stream->flooded = true;
-    if (stream->kind == KIND_PIPE)
-        fcntl(stream->source, F_SETPIPE_SZ, WIDE_SIZE);
+    if (stream->kind != KIND_PIPE)
+        return;
+    fcntl(stream->source, F_SETPIPE_SZ, WIDE_SIZE);
+    if (fcntl(stream->fd, F_GETPIPE_SZ) == CHUNK_SIZE)
+        fcntl(stream->fd, F_SETPIPE_SZ, WIDE_SIZE);
 }
 
 /* Much is coming, and only its end will be looked at: move the rest from pipe to pipe unread. Return how

@@ -5,6 +5,7 @@ and by the full path (what ``BASH_ENV`` and ``.zshenv`` make of it).
 """
 
 import contextlib
+import fcntl
 import os
 import re
 import select
@@ -688,6 +689,22 @@ def test_a_stopped_reader_does_not_keep_a_signal_from_the_shell(stage: Stage, sh
     with process.stdout, contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     assert status == 9
+
+
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash"])
+def test_a_pipe_of_a_size_of_its_own_keeps_it(stage: Stage, shell: str) -> None:
+    reading, writing = os.pipe()
+    size = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    process = subprocess.Popen([shell, "-c", "seq 100000"], env=stage.recorded, stdout=writing)
+    os.close(writing)
+
+    with os.fdopen(reading, "rb") as pipe:
+        lines = pipe.read().splitlines()
+        still = fcntl.fcntl(reading, fcntl.F_GETPIPE_SZ)
+
+    assert process.wait(PATIENCE_S) == 0
+    assert len(lines) == 100_000
+    assert still == size
 
 
 def test_one_full_stream_does_not_hold_up_the_other(stage: Stage) -> None:
