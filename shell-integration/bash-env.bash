@@ -13,7 +13,7 @@ if [[ ${FLIGHTREC_SESSION-}$_flightrec_marked && -z ${FLIGHTREC_INSIDE-}${FLIGHT
       ( -z ${FLIGHTREC_SILENT-} || ! -e /proc/${FLIGHTREC_SILENT-} ) ]]; then
   _flightrec_answer=1
   if [[ ${BASH_EXECUTION_STRING-} && -z ${!-} ]] &&
-    builtin enable -f "$FLIGHTREC_SCRIPTS/flightrec-bash.so" _flightrec_door 2>/dev/null; then
+    builtin enable -f "${FLIGHTREC_HELPER%/*}/flightrec-bash.so" _flightrec_door 2>/dev/null; then
     _flightrec_door "$FLIGHTREC_HELPER" "$BASH_EXECUTION_STRING" &&
       _flightrec_answer=0 || _flightrec_answer=$?
     builtin enable -d _flightrec_door

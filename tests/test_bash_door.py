@@ -39,14 +39,20 @@ def assert_as_plain(stand: Stand, option: str, environment: dict[str, str]) -> N
     assert stand.stage.run(words, environment) == stand.stage.run(words, stand.stage.plain)
 
 
+def with_helper(stand: Stand, folder: Path, content: bytes) -> dict[str, str]:
+    """Return the recorded environment with another helper, which has our library beside it."""
+    helper = folder / "helper"
+    helper.write_bytes(content)
+    helper.chmod(0o700)
+    shutil.copy(bash_library(), folder)
+    return {**stand.stage.recorded, "FLIGHTREC_HELPER": str(helper)}
+
+
 @OPTIONS
 def test_a_helper_that_cannot_be_executed_leaves_one_shell(
     stand: Stand, option: str, tmp_path: Path
 ) -> None:
-    helper = tmp_path / "helper"
-    helper.write_bytes(b"\x7fELF, and no more")
-    helper.chmod(0o700)
-    environment = {**stand.stage.recorded, "FLIGHTREC_HELPER": str(helper)}
+    environment = with_helper(stand, tmp_path, b"\x7fELF, and no more")
 
     assert_as_plain(stand, option, environment)
 
@@ -101,10 +107,8 @@ def test_a_shell_with_few_descriptors_is_as_a_plain_one(
 def test_a_helper_that_dies_at_once_takes_the_shell_along(
     stand: Stand, option: str, tmp_path: Path
 ) -> None:
-    helper, trace = tmp_path / "helper", tmp_path / "trace"
-    helper.write_text("#!/bin/sh\nkill -9 $$\n")
-    helper.chmod(0o700)
-    environment = {**stand.stage.recorded, "FLIGHTREC_HELPER": str(helper)}
+    environment = with_helper(stand, tmp_path, b"#!/bin/sh\nkill -9 $$\n")
+    trace = tmp_path / "trace"
 
     seen = stand.stage.run(["/bin/bash", option, f"echo ran >{trace}"], environment)
 
