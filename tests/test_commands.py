@@ -422,6 +422,96 @@ def test_a_local_file_that_git_tracks_is_left_alone(fresh_cli: Cli) -> None:
     assert local.read_text() == "ours\n"
 
 
+def git(folder: Path, *words: str) -> str:
+    own = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+    done = subprocess.run(
+        ["git", *own, *words], cwd=folder, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+LOCAL = ("export", "--agent", "claude", "--local")
+
+
+def test_stopping_a_local_file_lets_git_see_again_what_it_saw(fresh_cli: Cli) -> None:
+    exclude = fresh_cli.project / ".git/info/exclude"
+    before = exclude.read_bytes()
+    fresh_cli.teach()
+    fresh_cli(*LOCAL)
+    assert exclude.read_bytes() == before + b"# flightrec\n/CLAUDE.local.md\n"
+    shown = fresh_cli(*LOCAL, "--stop", "--dry-run")
+    assert "-# flightrec\n-/CLAUDE.local.md\n" in shown
+    assert exclude.read_bytes() != before
+
+    fresh_cli(*LOCAL, "--stop")
+    assert exclude.read_bytes() == before
+    assert (fresh_cli.err, git(fresh_cli.project, "status", "--porcelain")) == ("", "")
+
+
+def test_stopping_says_which_file_of_the_person_git_sees_again(fresh_cli: Cli) -> None:
+    local = fresh_cli.project / "CLAUDE.local.md"
+    local.write_text("mine\n")
+    fresh_cli.teach()
+    fresh_cli(*LOCAL)
+    assert git(fresh_cli.project, "status", "--porcelain") == ""
+    fresh_cli(*LOCAL, "--stop")
+    assert local.read_text() == "mine\n"
+    assert fresh_cli.err == f"flightrec: {local} holds what is yours; git sees it again\n"
+    assert git(fresh_cli.project, "status", "--porcelain") == "?? CLAUDE.local.md\n"
+
+
+def test_a_line_that_the_person_wrote_for_git_stays(fresh_cli: Cli) -> None:
+    exclude = fresh_cli.project / ".git/info/exclude"
+    exclude.write_bytes(b"# mine\n/CLAUDE.local.md\n")
+    fresh_cli.teach()
+    fresh_cli(*LOCAL)
+    fresh_cli(*LOCAL, "--stop")
+    assert exclude.read_bytes() == b"# mine\n/CLAUDE.local.md\n"
+
+
+def test_a_line_for_git_stays_for_another_worktree(
+    fresh_cli: Cli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exclude = fresh_cli.project / ".git/info/exclude"
+    before = exclude.read_bytes()
+    git(fresh_cli.project, "commit", "-q", "--allow-empty", "-m", "x")
+    git(fresh_cli.project, "worktree", "add", "-q", str(home / "other"))
+    fresh_cli.teach()
+    for folder in (home / "other", fresh_cli.project):
+        monkeypatch.chdir(folder)
+        fresh_cli(*LOCAL)
+    fresh_cli(*LOCAL, "--stop")
+    assert b"/CLAUDE.local.md" in exclude.read_bytes()
+    assert git(home / "other", "status", "--porcelain") == ""
+    monkeypatch.chdir(home / "other")
+    fresh_cli(*LOCAL, "--stop")
+    assert exclude.read_bytes() == before
+
+
+def test_git_does_not_see_a_file_in_which_something_of_ours_is_left(fresh_cli: Cli) -> None:
+    config = fresh_cli.daemon.paths.config
+    config.parent.mkdir(parents=True)
+    config.write_text("[export]\non_promotion = false\n")  # the daemon would mend the block
+    fresh_cli.daemon.ask("reload")
+    fresh_cli.teach()
+    fresh_cli(*LOCAL)
+    local = fresh_cli.project / "CLAUDE.local.md"
+    local.write_text(local.read_text().replace("<!-- flightrec:end -->\n", ""))
+    fresh_cli(*LOCAL, "--stop", status=1)
+    assert "end marker" in fresh_cli.err
+    assert git(fresh_cli.project, "status", "--porcelain") == ""
+
+
+def test_uninstalling_takes_the_line_for_git_back(fresh_cli: Cli) -> None:
+    exclude = fresh_cli.project / ".git/info/exclude"
+    before = exclude.read_bytes()
+    fresh_cli.teach()
+    fresh_cli(*LOCAL)
+    assert f"  - flightrec's line in {exclude}\n" in fresh_cli("uninstall", "--yes")
+    assert exclude.read_bytes() == before
+    assert git(fresh_cli.project, "status", "--porcelain") == ""
+
+
 def test_a_file_without_room_is_said_so(fresh_cli: Cli, home: Path) -> None:
     """Codex reads 32 KiB of all its files together."""
     memory = home / ".codex/AGENTS.md"

@@ -288,7 +288,9 @@ def test_a_local_file_is_kept_from_git_and_nothing_tracked_is_touched(
         assert ids_in(checkout / "CLAUDE.local.md") == ["001"]
         assert ids_in(checkout / ".qwen/QWEN.local.md") == ["001"]
         assert git(checkout, "status", "--porcelain") == ""
-    assert exclude.read_text() == before + "/CLAUDE.local.md\n/.qwen/QWEN.local.md\n"
+    assert exclude.read_text() == (
+        before + "# flightrec\n/CLAUDE.local.md\n# flightrec\n/.qwen/QWEN.local.md\n"
+    )
 
 
 def test_a_local_file_outside_git_needs_no_hiding(

@@ -2,14 +2,14 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from flightrec.agent_files import Kind
 from flightrec.errors import FlightrecError
 from flightrec.export_plan import MemoryFile, View, plan
-from flightrec.export_rows import Wanted, forget_row, note
+from flightrec.export_rows import ExportRow, Wanted, forget_row, note
 from flightrec.file_update import FileUpdate
-from flightrec.git_exclude import exclude_file, excluding
+from flightrec.git_exclude import exclude_file, excluding, including
 from flightrec.location import Edit, Location
 from flightrec.managed_block import without_block
 from flightrec.memory_file import is_half_done, preview, update_file
@@ -95,9 +95,26 @@ def hide_from_git(file: MemoryFile, paths: Paths) -> None:
 
 def hiding(file: MemoryFile) -> tuple[Location, Edit] | None:
     """Return which of git's files has to say so, and how; None for a file that is no such thing."""
-    if not file.rules or all(row.kind is not Kind.LOCAL for row in file.rows):
+    if not file.rules:
         return None
-    root = file.location.boundary
-    location = exclude_file(find_place(str(root)))
-    name = file.location.path.relative_to(root)
-    return None if location is None else (location, excluding(str(name)))
+    hidden = next(filter(None, map(_hidden, file.rows)), None)
+    return None if hidden is None else (hidden[0], excluding(hidden[1], marked=True))
+
+
+def showing(row: ExportRow, left: Iterable[ExportRow]) -> tuple[Location, Edit] | None:
+    """Return what lets git see a file again that is kept no more; None where another one is left.
+
+    All worktrees have one list of what git does not see.
+    """
+    hidden = _hidden(row)
+    if hidden is None or hidden in map(_hidden, left):
+        return None
+    return hidden[0], including(hidden[1])
+
+
+def _hidden(row: ExportRow) -> tuple[Location, str] | None:
+    """Return where git is told not to see a file, and its name there; None for other files."""
+    if row.kind is not Kind.LOCAL:
+        return None
+    location = exclude_file(find_place(str(row.boundary)))
+    return None if location is None else (location, str(row.path.relative_to(row.boundary)))

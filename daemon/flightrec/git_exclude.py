@@ -5,6 +5,7 @@ worktrees at once.
 """
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from flightrec.location import Edit, Location
 from flightrec.places import Place
 
 PATIENCE_S = 10
+
+MARK = b"# flightrec"
+"""Above a line that is to be known again as ours."""
 
 
 def exclude_file(place: Place) -> Location | None:
@@ -22,16 +26,27 @@ def exclude_file(place: Place) -> Location | None:
     return Location(Path(place.project, "info/exclude"), Path(place.project))
 
 
-def excluding(path: str) -> Edit:
+def excluding(path: str, *, marked: bool = False) -> Edit:
     """Return the edit that adds a checkout's file, unless a line for it is there."""
     line = b"/" + os.fsencode(path)
+    ours = MARK + b"\n" + line if marked else line
 
     def edit(document: bytes | None) -> bytes:
         document = document or b""
         if any(found.strip() in (line, line[1:]) for found in document.splitlines()):
             return document
         gap = b"" if not document or document.endswith(b"\n") else b"\n"
-        return document + gap + line + b"\n"
+        return document + gap + ours + b"\n"
+
+    return edit
+
+
+def including(path: str) -> Edit:
+    """Return the edit that takes a line out again that was marked as ours."""
+    ours = re.compile(rb"^%s\n/%s(?:\n|\Z)" % (MARK, re.escape(os.fsencode(path))), re.MULTILINE)
+
+    def edit(document: bytes | None) -> bytes | None:
+        return None if document is None else ours.sub(b"", document)
 
     return edit
 

@@ -31,12 +31,12 @@ from flightrec.export_plan import (
     rows_for,
 )
 from flightrec.export_rows import ExportRow, Wanted, path_to_json
-from flightrec.exporter import hide_from_git, hiding
+from flightrec.exporter import hide_from_git, hiding, showing
 from flightrec.file_update import FileUpdate
 from flightrec.git_exclude import is_tracked
 from flightrec.location import Edit, Location
 from flightrec.managed_block import without_block
-from flightrec.memory_file import is_half_done, preview, settle_all
+from flightrec.memory_file import is_half_done, preview, read_file, settle_all, update_file
 from flightrec.paths import Paths, find_paths
 from flightrec.places import Place, find_place
 from flightrec.rulebook import Rulebook
@@ -329,11 +329,32 @@ def _stop(rows: list[ExportRow], view: View, arguments: argparse.Namespace, path
     """Write there no more. The daemon hears it first: it would put back what is taken out."""
     if not rows:
         raise FlightrecError("nothing is kept up to date there; flightrec status lists what is")
-    files = _files_of(rows, view.without_rows(rows))
+    left = view.without_rows(rows)
+    files = _files_of(rows, left)
+    shown = [(row, found) for row in rows if (found := showing(row, left.rows)) is not None]
     if arguments.dry_run:
-        return _show_differences(files)
+        status = _show_differences(files)
+        for _, of_git in shown:
+            _show_difference(*of_git)
+        return status
     request(paths, "export_stopped", rows=_described(rows))
-    return _write(files, paths, "left alone from now on")
+    status = _write(files, paths, "left alone from now on")
+    for row, of_git in shown:
+        try:
+            _show_to_git(row, *of_git, paths)
+        except FlightrecError as error:
+            _say(str(error))
+            status = ExitCode.TROUBLE
+    return status
+
+
+def _show_to_git(row: ExportRow, location: Location, edit: Edit, paths: Paths) -> None:
+    """Take back that git does not see a file, once nothing of ours is in it."""
+    document = read_file(Location(row.path, row.boundary))
+    if b"<!-- flightrec:" in (document or b""):
+        return  # it could not be taken out
+    if update_file(location, edit, paths, settle_s=0) and document is not None:
+        _say(f"{row.path} holds what is yours; git sees it again")
 
 
 def _rows_to_stop(

@@ -24,7 +24,7 @@ from flightrec.installation import (
 )
 from flightrec.location import Edit, Location
 from flightrec.managed_block import without_block
-from flightrec.memory_file import read_file, update_file
+from flightrec.memory_file import preview, read_file, update_file
 from flightrec.paths import HELPER_NAME, Paths, find_paths
 from flightrec.store import Store
 
@@ -50,9 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
         *find_lines(paths.home, os.environ).items(),
     ]
     blocks = list(_find_blocks(paths))
+    hidden = list(_find_hidden(paths))
     person = Person(paths, os.environ)
     hooked = list(installed_targets(person))
     things = [f"flightrec's hooks in {target.location.path}" for target in hooked]
+    things += dict.fromkeys(f"flightrec's line in {location.path}" for location, _ in hidden)
     things += _describe(lines, blocks, paths, purge=arguments.purge)
     if not things:
         print("flightrec has written nothing here.")
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         print("Nothing was changed.")
         return ExitCode.TROUBLE
     with one_at_a_time(paths):
-        trouble = [*_remove_lines(lines, paths), *_remove_blocks(blocks, paths)]
+        trouble = [*_remove_lines(lines, paths), *_remove_blocks([*blocks, *hidden], paths)]
         trouble += _remove_hooks(hooked, person)
         _end_processes(paths)
         trouble += [f"{path} is not as installed; left" for path in remove_files(paths.home)]
@@ -102,6 +104,20 @@ def _find_blocks(paths: Paths) -> Iterator[Block]:
         with contextlib.suppress(FlightrecError):
             if b"<!-- flightrec:begin" in (read_file(file.location) or b""):
                 yield file.location, file.edit
+
+
+def _find_hidden(paths: Paths) -> Iterator[Block]:
+    """Yield git's lists of what it is not to see that hold a line of ours, once for each line."""
+    from flightrec.export_rows import read_rows  # noqa: PLC0415 - as above
+    from flightrec.exporter import showing  # noqa: PLC0415 - as above
+
+    with contextlib.closing(Store.open_read_only(paths.database)) as store:
+        rows = read_rows(store.connection)
+    for row in rows:
+        of_git = showing(row, ())
+        with contextlib.suppress(FlightrecError):
+            if of_git is not None and len(set(preview(*of_git))) > 1:
+                yield of_git
 
 
 def _remove_lines(lines: list[tuple[Path, str]], paths: Paths) -> Iterator[str]:
