@@ -65,8 +65,9 @@ def test_what_a_person_says_instead_is_told_to_no_agent_before_it_is_approved(
 
         place.run(ERRS, recorded=in_run)
         goes_on(place, ORDINARY).run(ERRS, recorded=in_run)
-        goes_on(place, CORRECTION).run(ERRS, recorded=in_run)
+        _, done = goes_on(place, CORRECTION).run(ERRS, recorded=in_run)
         rule = waiting_rule(place, daemon)
+        assert in_run == done.stderr.endswith("; 1 correction to approve: flightrec rules\n")
 
         model, _ = place.run(ERRS, recorded=in_run)
         assert "No rule to make target" in told(model)
@@ -98,6 +99,20 @@ def test_what_a_person_types_to_claude_code_after_a_failure_waits_for_his_approv
         flightrec(place, "rules", "approve", rule)
         model, _ = place.run(ERRS, recorded=True)
         assert f"; try: {RIGHT}" in told(model)
+
+
+def test_what_claude_code_says_in_the_person_s_place_is_not_his_word(home: Path) -> None:
+    """It tells that a command in the background has ended by a prompt, in the model's words."""
+    later = {"run_in_background": True, "description": "Use `make check` instead"}
+    with opened("claude", home) as place:
+        with daemon_for(place) as daemon:
+            model, _ = place.run(
+                (Run(f"sleep 0.5; {WRONG}", later), Say("I wait."), Say("I am stuck.")),
+                recorded=True,
+            )
+        assert f'Background command "{later["description"]}" failed' in told(model)
+        assert daemon.query("SELECT exit FROM runs WHERE parent IS NULL") == [(2,)]
+        assert daemon.query("SELECT id FROM rules") == []
 
 
 # --- the agent and its model ---------------------------------------------------------------------

@@ -626,6 +626,9 @@ def test_an_agent_has_the_name_that_people_call_it(words: list[str], name: str) 
 def test_the_summary_is_one_plain_line() -> None:
     assert describe(Summary(0, 0, 0, 0)) == "0 runs, 0 failures, 0 recoveries, 0 new rules"
     assert describe(Summary(1, 1, 1, 1)) == "1 run, 1 failure, 1 recovery, 1 new rule"
+    assert describe(Summary(2, 0, 0, 0, 1)).endswith(
+        ", 0 new rules; 1 correction to approve: flightrec rules"
+    )
 
 
 def test_what_a_command_has_told_is_kept_though_the_daemon_is_killed_at_once(home: Path) -> None:

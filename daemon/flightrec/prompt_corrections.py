@@ -28,8 +28,11 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _PROGRAM = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+/-]{0,63}")
-_CLIENTS_OWN = re.compile(r"\A\s*<([a-z][a-z_-]{2,40})>.*</\1>\s*\Z", re.DOTALL)
-"""What a client puts in the person's place: that something in the background has ended."""
+_CLIENTS_OWN = re.compile(r"<([a-z]+(?:[_-][a-z]+)+)>.*?</\1>", re.DOTALL)
+"""What a client puts into the person's mouth: that something in the background has ended.
+
+It is in the words of the model, which describes its commands.
+"""
 
 _PROMPT_SIGN = re.compile(r"\A(?:\$|>|%) ")
 
@@ -50,8 +53,9 @@ class Spoken(msgspec.Struct, frozen=True, array_like=True):
 
 def read_prompt(prompt: str) -> Spoken | None:
     """Return the commands that a prompt names, None where it names none."""
-    if not prompt or len(prompt) > PROMPT_MAX or _CLIENTS_OWN.match(prompt):
+    if not prompt or len(prompt) > PROMPT_MAX:
         return None
+    prompt = _CLIENTS_OWN.sub("", prompt)
     quoted = [match[1].strip() for match in _QUOTED.finditer(prompt)]
     quoted += [match[1].strip() for match in _FENCED.finditer(prompt)]
     lines = [_PROMPT_SIGN.sub("", line.strip()) for line in prompt.splitlines()]

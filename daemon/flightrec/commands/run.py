@@ -34,6 +34,7 @@ from flightrec.hook_parts import Setup
 from flightrec.lifecycle import end_with_parent
 from flightrec.paths import Paths, find_paths
 from flightrec.places import find_place
+from flightrec.rules import Status
 from flightrec.shimmed_programs import RUNTIMES, SHELLS, shimmed_programs
 from flightrec.store import Store
 from flightrec.unwrap import SHELL_AGENTS
@@ -73,12 +74,13 @@ _PASSED_ON = (
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one session came to."""
+    """What one session came to; ``corrections`` are a person's, which wait for his approval."""
 
     runs: int
     failures: int
     recoveries: int
     rules: int
+    corrections: int = 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -124,11 +126,11 @@ def run(arguments: argparse.Namespace) -> int:
         except (FlightrecError, OSError) as error:
             _say(f"nothing is recorded: {error}", quiet=arguments.quiet)
             return _become(words)
-        start = Start(tuple(words), dict(os.environ))
+        start, begun_us = Start(tuple(words), dict(os.environ)), time.time_ns() // 1000
         if not arguments.no_hooks:
             start = _with_hooks(start, session, paths)
         status = _run_agent(start, names, session)
-        _conclude(paths, session, quiet=arguments.quiet)
+        _conclude(paths, session, begun_us, quiet=arguments.quiet)
     return _end_like(status)
 
 
@@ -300,12 +302,12 @@ def _end_like(status: int) -> int:
 # --- the end -------------------------------------------------------------------------------------
 
 
-def _conclude(paths: Paths, session: AgentSession, *, quiet: bool) -> None:
+def _conclude(paths: Paths, session: AgentSession, begun_us: int, *, quiet: bool) -> None:
     """Wait until everything is stored, and say what it came to."""
     try:
         _settle(paths, session)
         with contextlib.closing(Store.open_read_only(paths.database)) as store:
-            summary = summarise(store.connection, session.id)
+            summary = summarise(store.connection, session.id, begun_us)
     except (FlightrecError, sqlite3.Error, OSError) as error:
         _say(f"no summary: {error}", quiet=quiet)
         return
@@ -327,8 +329,11 @@ def _is_behind(connection: Connection) -> bool:
     return bool(connection.ask("status", {}, COMMIT_LIMIT_S)["waiting"])
 
 
-def summarise(connection: sqlite3.Connection, session: bytes) -> Summary:
-    """Count what is stored of a session; parts of a command are not commands."""
+def summarise(connection: sqlite3.Connection, session: bytes, begun_us: int) -> Summary:
+    """Count what is stored of a session; parts of a command are not commands.
+
+    A correction may be about the session that this one goes on with: those since it began count.
+    """
     runs, failures, recoveries = connection.execute(
         "SELECT count(*) FILTER (WHERE runs.parent IS NULL), count(failures.id),"
         " count(recoveries.id)"
@@ -342,7 +347,11 @@ def summarise(connection: sqlite3.Connection, session: bytes) -> Summary:
         "SELECT count(DISTINCT rule_id) FROM evidence WHERE kind = 'first' AND session = ?",
         (session,),
     ).fetchone()
-    return Summary(runs, failures, recoveries, rules)
+    (corrections,) = connection.execute(
+        "SELECT count(*) FROM rules WHERE id LIKE 'COR-%' AND status = ? AND created_us >= ?",
+        (Status.CANDIDATE.value, begun_us),
+    ).fetchone()
+    return Summary(runs, failures, recoveries, rules, corrections)
 
 
 def describe(summary: Summary) -> str:
@@ -353,7 +362,9 @@ def describe(summary: Summary) -> str:
         _count(summary.recoveries, "recovery", "recoveries"),
         _count(summary.rules, "new rule", "new rules"),
     )
-    return ", ".join(parts)
+    waiting = _count(summary.corrections, "correction", "corrections")
+    to_approve = f"; {waiting} to approve: flightrec rules" if summary.corrections else ""
+    return ", ".join(parts) + to_approve
 
 
 def _count(number: int, one: str, many: str) -> str:
