@@ -12,7 +12,15 @@ from daemon_process import FLIGHTREC, DaemonProcess, lasting_daemon
 from flightrec.classify import Failure
 from flightrec.failure_kinds import FailureKind
 from flightrec.ingest import CommandRun
-from flightrec.parts import COMMANDS_KEPT, PARTS_KEPT, Parts, hidden_failure, is_part
+from flightrec.parts import (
+    COMMANDS_KEPT,
+    PARTS_KEPT,
+    Parts,
+    PartsOf,
+    hidden_failure,
+    is_part,
+    passed_segments,
+)
 from flightrec.redact import Safe
 from flightrec.shell_words import parse
 from flightrec.wire import Source, TailSource
@@ -102,13 +110,38 @@ def test_a_failure_that_shows_is_the_line_s_own_affair() -> None:
     assert hidden("git statsu -s | cat") is None
 
 
-def test_only_failed_parts_are_kept_and_taken_once() -> None:
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("git status -s; echo $?", {0}),
+        ("cd x\ngit status -s | head\necho", {1}),
+        ("git status -s || true", {0}),
+        ("git log; git $x; true", set()),  # either may be the one
+        ("git $x; true", {0}),
+        ("make; true", set()),
+        ("for i in 1 2; do git status -s; done; true", set()),
+    ],
+)
+def test_what_passed_is_known_whatever_stands_around_it(text: str, known: set[int]) -> None:
+    passed = replace(PART, command=Safe("git status -s"), exit=0)
+
+    assert passed_segments(parse(text), PartsOf(passed=[passed])) == known
+
+
+def test_what_failed_as_well_did_not_pass() -> None:
+    passed = replace(PART, exit=0)
+
+    assert passed_segments(parse("git statsu -s; true"), PartsOf([PART], [passed])) == set()
+
+
+def test_parts_with_an_end_are_kept_and_taken_once() -> None:
     parts = Parts()
     for status in (0, None, 1):
         parts.add(replace(PART, exit=status))
 
-    assert [part.exit for part in parts.take(COMMAND.run)] == [1]
-    assert parts.take(COMMAND.run) == ()
+    taken = parts.take(COMMAND.run)
+    assert [part.exit for part in (*taken.failed, *taken.passed)] == [1, 0]
+    assert parts.take(COMMAND.run) == PartsOf()
 
 
 def test_parts_of_commands_that_never_end_take_no_room_for_ever() -> None:
@@ -118,8 +151,8 @@ def test_parts_of_commands_that_never_end_take_no_room_for_ever() -> None:
     for _ in range(100):
         parts.add(PART)
 
-    assert parts.take(bytes(16)) == ()
-    assert len(parts.take(COMMAND.run)) == PARTS_KEPT
+    assert parts.take(bytes(16)) == PartsOf()
+    assert len(parts.take(COMMAND.run).failed) == PARTS_KEPT
 
 
 def test_a_tool_that_no_shell_was_seen_around_is_a_command() -> None:
@@ -135,16 +168,20 @@ def daemon() -> Iterator[DaemonProcess]:
         yield running
 
 
-@pytest.mark.parametrize("shell", ["bash", "sh", "zsh", "/bin/bash", "/bin/zsh"])
-def test_a_failure_that_a_pipeline_hides_is_one_failure_and_teaches(
-    daemon: DaemonProcess, tmp_path: Path, shell: str
+@pytest.mark.parametrize(
+    ("shell", "hiding"),
+    [
+        *((shell, "2>&1 | tail -n 1") for shell in ("bash", "sh", "zsh", "/bin/bash", "/bin/zsh")),
+        ("/bin/bash", '; echo "status $?"'),
+        ("zsh", "|| true"),
+    ],
+)
+def test_a_failure_that_a_line_hides_is_one_failure_and_teaches(
+    daemon: DaemonProcess, tmp_path: Path, shell: str, hiding: str
 ) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    code = (
-        "import subprocess as s\n"
-        f"for text in ('git statsu 2>&1 | tail -n 1', 'git status --short 2>&1 | tail -n 1'):\n"
-        f"    s.run([{shell!r}, '-c', text])"
-    )
+    lines = [f"{command} {hiding}" for command in ("git statsu", "git status --short")]
+    code = f"import subprocess as s\nfor text in {lines}: s.run([{shell!r}, '-c', text])"
     environment = {"HOME": str(daemon.paths.home), "PATH": PLAIN_PATH, "SHELL": "/bin/bash"}
 
     done = subprocess.run(
@@ -161,7 +198,7 @@ def test_a_failure_that_a_pipeline_hides_is_one_failure_and_teaches(
         "SELECT runs.command, failures.kind, failures.program FROM failures"
         " JOIN runs ON runs.id = failures.run_id"
         " WHERE runs.session_id = (SELECT max(id) FROM sessions)"
-    ) == [("git statsu 2>&1 | tail -n 1", "unknown subcommand", "git")]
+    ) == [(lines[0], "unknown subcommand", "git")]
     assert daemon.query(
         "SELECT command, exit FROM runs WHERE parent IS NOT NULL"
         " AND session_id = (SELECT max(id) FROM sessions)"

@@ -70,17 +70,21 @@ def find_recovery(
 
 
 def find_recoveries(
-    success: CommandRun, line: CommandLine, history: SessionHistory
+    success: CommandRun,
+    line: CommandLine,
+    history: SessionHistory,
+    seen: frozenset[int] = frozenset(),
 ) -> tuple[Recovery, ...]:
     """Return what this success mended: nearly always nothing or one failure, newest first.
 
     It may be several: ``gti comit`` and ``git comit`` are both answered by ``git commit``. The run
-    must not be a failure of its own, masked ones included.
+    must not be a failure of its own, masked ones included. ``seen`` are segments that are known to
+    have passed, whatever stands around them.
     """
     open_failures = history.open_failures
     if success.exit != 0 or success.truncated or not open_failures:
         return ()
-    passed = _Passed(success, line)
+    passed = _Passed(success, line, seen)
     found = []
     for failure in reversed(open_failures):
         if failure.run.truncated or success.started_us - failure.run.started_us > WINDOW_US:
@@ -94,9 +98,10 @@ def find_recoveries(
 class _Passed:
     """The run that passed: what its segments mean, where they ran, which ones surely passed."""
 
-    def __init__(self, run: CommandRun, line: CommandLine) -> None:
+    def __init__(self, run: CommandRun, line: CommandLine, seen: frozenset[int]) -> None:
         self.run = run
         self.line = line
+        self.seen = seen
         self.parts = invocations(line)
         self.directories = [directory_of(run, line, i) for i in range(len(self.parts))]
 
@@ -109,6 +114,7 @@ class _Passed:
         unsure = {i for i, text in enumerate(operators) if text in ("||", "&")}
         unsure |= {i + 1 for i, text in enumerate(operators) if text == "||"}
         unsure |= set(range(start_of_last_list(self.line)))
+        unsure -= self.seen
         return [i for i in range(len(self.parts)) if i not in unsure]
 
 

@@ -7,7 +7,7 @@ behind ``|| true``: its exit status and its own last words.
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from flightrec.classify import Failure, classify
 from flightrec.ingest import CommandRun
@@ -17,7 +17,7 @@ from flightrec.wire import TAIL_MAX, Source, TailSource
 
 COMMANDS_KEPT = 256
 PARTS_KEPT = 16
-"""Failed parts of one command; commands whose end has not come yet."""
+"""Commands whose end has not come yet; parts of one, failed and passed each."""
 
 _HIDING = frozenset(("|", "|&", ";", "\n"))
 """Operators behind which the status before them is forgotten."""
@@ -31,25 +31,37 @@ def is_part(run: CommandRun) -> bool:
     return run.source is Source.SHIM and run.parent is not None
 
 
+@dataclass(frozen=True, slots=True)
+class PartsOf:
+    """What is known of the parts of one command, in the order of their ends."""
+
+    failed: list[CommandRun] = field(default_factory=list)
+    passed: list[CommandRun] = field(default_factory=list)
+
+
+_NO_PARTS = PartsOf()
+
+
 class Parts:
-    """Failed parts whose command has not ended yet, as far as they came."""
+    """Parts whose command has not ended yet, as far as they came."""
 
     def __init__(self) -> None:
-        self._by_command: OrderedDict[bytes, list[CommandRun]] = OrderedDict()
+        self._by_command: OrderedDict[bytes, PartsOf] = OrderedDict()
 
     def add(self, part: CommandRun) -> None:
-        """Remember a part for its command, if it failed."""
-        if part.parent is None or part.exit in (0, None):
+        """Remember a part for its command, if its end is known."""
+        if part.parent is None or part.exit is None:
             return
-        parts = self._by_command.setdefault(part.parent, [])
+        of = self._by_command.setdefault(part.parent, PartsOf())
+        parts = of.failed if part.exit else of.passed
         if len(parts) < PARTS_KEPT:
             parts.append(part)
         if len(self._by_command) > COMMANDS_KEPT:
             self._by_command.popitem(last=False)
 
-    def take(self, command: bytes) -> Sequence[CommandRun]:
-        """Return the failed parts of a command that has ended, and forget them."""
-        return self._by_command.pop(command, ())
+    def take(self, command: bytes) -> PartsOf:
+        """Return the parts of a command that has ended, and forget them."""
+        return self._by_command.pop(command, _NO_PARTS)
 
 
 def hidden_failure(
@@ -66,6 +78,20 @@ def hidden_failure(
             whole = replace(run, tail=_with_words_of(part, run), tail_source=TailSource.MERGED)
             return replace(failure, run=whole, line=line, segment=index, masked=True)
     return None
+
+
+def passed_segments(line: CommandLine, parts: PartsOf) -> frozenset[int]:
+    """Return the segments that passed whatever the line's own status says: ``git status; echo``.
+
+    One that failed as well, as in a loop, is none of them.
+    """
+    if line.compound or not parts.passed:
+        return frozenset()
+    failed, passed = (
+        {_segment_of(line, parse(part.command)) for part in some}
+        for some in (parts.failed, parts.passed)
+    )
+    return frozenset(index for index in passed - failed if index is not None)
 
 
 def _with_words_of(part: CommandRun, run: CommandRun) -> Safe:

@@ -37,7 +37,7 @@ from flightrec.matching import (
     segment_values,
 )
 from flightrec.pairing import find_recoveries
-from flightrec.parts import Parts, hidden_failure, is_part
+from flightrec.parts import Parts, PartsOf, hidden_failure, is_part, passed_segments
 from flightrec.person import Act, propose
 from flightrec.prompt_corrections import Spoken, correction_of
 from flightrec.redact import Safe
@@ -136,14 +136,15 @@ class Recorder:
             self._store.add_run(run if run.exit else _without_tail(run))
             return _NOTHING_NEW
         line = parse(run.command)
-        failure = classify(run, line) or hidden_failure(run, line, self._parts.take(run.run))
+        parts = self._parts.take(run.run)
+        failure = classify(run, line) or hidden_failure(run, line, parts.failed)
         run = run if failure is None else failure.run
         row = self._store.add_run(run if failure is not None else _without_tail(run))
         if row is None:
             return RecordOutcome(stored=False)
         if failure is not None:
             self.book.add_failure(row, failure)
-        recoveries = self._learn(run, line, failure, path) if _teaches(run, line) else ()
+        recoveries = self._learn(run, line, failure, parts, path) if _teaches(run, line) else ()
         outcome = self.take_outcome()
         return replace(outcome, recoveries=recoveries) if recoveries else outcome
 
@@ -211,14 +212,19 @@ class Recorder:
     # -- learning -------------------------------------------------------------------------------
 
     def _learn(
-        self, run: CommandRun, line: CommandLine, failure: Failure | None, path: str | None
+        self,
+        run: CommandRun,
+        line: CommandLine,
+        failure: Failure | None,
+        parts: PartsOf,
+        path: str | None,
     ) -> tuple[Recovery, ...]:
         """Let a run speak for and against the known rules; return what it mended itself."""
         session = self._memory.session_of(run)
         history = self._memory.history(session, before=run.run)
         recoveries: tuple[Recovery, ...] = ()
         if failure is None and history.has_open_failures:
-            recoveries = self._find_recoveries(run, line, history)
+            recoveries = self._find_recoveries(run, line, history, passed_segments(line, parts))
         # Most runs passed, mended nothing, and are about no rule: they are only remembered.
         if failure or recoveries or run.session in self._waiting or self._is_about_a_rule(line):
             event = Event(run.run.hex(), session, run.project, run.started_us)
@@ -290,7 +296,7 @@ class Recorder:
     # -- recoveries -----------------------------------------------------------------------------
 
     def _find_recoveries(
-        self, run: CommandRun, line: CommandLine, history: SessionHistory
+        self, run: CommandRun, line: CommandLine, history: SessionHistory, seen: frozenset[int]
     ) -> tuple[Recovery, ...]:
         """Return what this run mended.
 
@@ -299,7 +305,7 @@ class Recorder:
         """
         return tuple(
             found
-            for found in find_recoveries(run, line, history)
+            for found in find_recoveries(run, line, history, seen)
             if not _began_before(run, found.failure.run)
             and not (found.circumstantial and self._is_edited(found.failure, run, line, history))
         )
