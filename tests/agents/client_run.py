@@ -21,6 +21,9 @@ LIMIT_S = 180
 USERS = ".users"
 """A file in the home that stands in for the system's list of users, where root can see to that."""
 
+TEMPORARY = ".temporary"
+"""A folder in the home: what some clients leave behind, megabytes at each start, goes with it."""
+
 MARK = "AGENT_OF_TEST"
 """The variable by which all processes of a client are found."""
 
@@ -104,6 +107,7 @@ class Place:
             "TERM": "xterm-256color",
             "SHELL": self.shell,
             "DO_NOT_TRACK": "1",
+            "TMPDIR": str(self.home / TEMPORARY),
             MARK: str(self.home),
             "FLIGHTREC_PATIENCE_MS": "2000",  # a busy machine is no dead daemon
             **self.network.environment,
@@ -158,6 +162,7 @@ def place_for(
     """A home with a project in it."""
     project = home / "project"
     (project / "sub").mkdir(parents=True)
+    (home / TEMPORARY).mkdir()
     subprocess.run(["git", "init", "-q", project], check=True)
     with loopback() as network:
         place = Place(client, program, home, project, network, _command(home), shell)
