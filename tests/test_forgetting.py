@@ -165,7 +165,7 @@ def test_a_rule_goes_by_each_of_its_words_and_none_of_ours(store: Store, paths: 
         "program": b"tool",
     }  # fmt: skip
     for column, text in columns.items():
-        store.connection.execute(f"UPDATE rules SET {column} = CAST(? AS TEXT)", (text,))  # noqa: S608
+        store.connection.execute(f"UPDATE rules SET {column} = CAST(? AS TEXT)", (text,))  # noqa: S608 - our own names
     (rule_id,) = (rule.id for rule in rules(store))
 
     def holds(text: str) -> bool:
@@ -189,8 +189,8 @@ def test_the_message_of_a_signature_is_forgotten_and_not_its_kind(
 ) -> None:
     Shell(store).learn("gti x", "git x")
     signature = f"unknown option|gti||{CANARY}"
-    store.connection.execute(f"UPDATE {table} SET signature = ?", (signature,))  # noqa: S608
-    count = f"SELECT count(*) FROM {table}"  # noqa: S608
+    store.connection.execute(f"UPDATE {table} SET signature = ?", (signature,))  # noqa: S608 - our own names
+    count = f"SELECT count(*) FROM {table}"  # noqa: S608 - our own names
     forget_all(store, paths, Wanted(text="unknown option"))
     assert store.connection.execute(count).fetchone() == (1,)
     forget_all(store, paths, Wanted(text=CANARY))
@@ -214,7 +214,7 @@ def test_a_program_that_ran_commands_is_forgotten_by_its_name(
     own.type("two")
     other.type("three")
     store.connection.execute(
-        f"UPDATE {name} SET agent = ? WHERE "  # noqa: S608
+        f"UPDATE {name} SET agent = ? WHERE "  # noqa: S608 - our own names
         + ("session = ?" if name == "sessions" else
            "session_id = (SELECT id FROM sessions WHERE session = ?)"),
         (f"{CANARY}-agent", own.session),
