@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,9 @@ def test_what_hooks_tell_is_recorded_once_and_changes_no_result(
 
     # Whatever waited for another story of the same command was told when the daemon ended.
     assert Counter(runs(daemon, "command, exit")) == hooked.ends(by_hooks_alone=not in_run)
+    told = [command for command, _ in sorted(runs(daemon, "command, id"), key=itemgetter(1))]
+    in_order = [command for command in hooked.commands if command in told]
+    assert [command for command in told if command in hooked.commands] == in_order
     assert set(runs(daemon, "agent")) == {(hooked.agent,)}
     sources = {source for (source,) in runs(daemon, "source")}
     assert sources <= ({Source.SH, Source.ENV} if in_run else {Source.HOOK})

@@ -304,6 +304,9 @@ READERS: dict[str, Callable[[Payload], End]] = {
     "pi": _pi_end,
 }
 
+SILENT_OF_FAILURES = frozenset(("droid",))
+"""Agents whose clients call no hook of ours for a command that has failed."""
+
 SILENCE = frozenset(
     (
         "(no output)",

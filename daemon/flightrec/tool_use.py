@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from flightrec.agent_ends import End
+from flightrec.agent_ends import SILENT_OF_FAILURES, End
 from flightrec.hints import HintShown
 from flightrec.link import Feed
 from flightrec.wire import TAIL_MAX, CommandFinished, CommandStarting, TailSource
@@ -96,9 +96,10 @@ def _wait_s(use: ToolUse) -> float | None:
 
 
 def _wants_output(use: ToolUse) -> bool:
-    """Whether the end of the output says something that nobody has told yet."""
+    """Whether the end of the output says something that a hook may still tell."""
     assert use.finished is not None  # noqa: S101 - asked after an end only
-    if use.finished.tail:
+    agent = (use.starting.agent or b"").decode("ascii", "replace")
+    if use.finished.tail or (use.finished.exit and agent in SILENT_OF_FAILURES):
         return False
     failed = use.finished.exit != 0 or any(use.finished.pipestatus)
     return failed or any(mark in use.starting.command for mark in (b"|", b";", b"&", b"\n"))
