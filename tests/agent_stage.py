@@ -19,7 +19,7 @@ import pytest
 from flightrec.agent_session import AgentSession, open_session, session_environment
 from flightrec.paths import BASH_DOOR_NAME, find_paths
 from flightrec.shimmed_programs import shimmed_programs
-from helper_builds import bash_library, helper
+from helper_builds import helper
 from recording_server import RecordingServer, recording_server
 
 PLAIN_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -67,7 +67,6 @@ class Stage:
 def open_stage(home: Path, **variables: str) -> Iterator[Stage]:
     """Set up a session in ``home``, which is also $HOME; ``variables`` are the person's own."""
     helper()
-    bash_library()
     folder = home / "work"
     (folder / "sub").mkdir(parents=True)
     plain = {

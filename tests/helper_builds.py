@@ -21,9 +21,13 @@ def _make(*words: str) -> None:
 
 @functools.cache
 def helper() -> Path:
-    """Return the helper as releases have it, static where musl is installed."""
+    """Return the helper as releases have it, static where musl is installed.
+
+    With the library for bash, which speaks to it: they are of one release.
+    """
     static = ("CC=musl-gcc", "STATIC=1") if shutil.which("musl-gcc") else ()
     _make(*static)
+    bash_library()
     return SHIM / "build/flightrec-helper"
 
 

@@ -19,7 +19,7 @@ from flightrec.hook_parts import Setup
 from flightrec.installation import copy_files, data_folder
 from flightrec.paths import find_paths
 from flightrec.typed_shell import find_shells
-from helper_builds import bash_library, helper
+from helper_builds import helper
 from recording_server import RecordingServer, Run, recording_server
 
 NO_SOCKETS = Path(__file__).parent / "agents/no_sockets.py"
@@ -92,7 +92,6 @@ class Installed:
 @pytest.fixture(scope="module")
 def installed() -> Iterator[Installed]:
     helper()
-    bash_library()
     with (
         tempfile.TemporaryDirectory(prefix="fr-", dir="/tmp") as folder,
         pytest.MonkeyPatch.context() as patch,

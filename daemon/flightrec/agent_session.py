@@ -169,10 +169,14 @@ def place_files(paths: Paths) -> Placed:
     placed = Placed(paths.state / "agents")
     try:
         (placed.folder / "shells").mkdir(parents=True, exist_ok=True)
-        for name, source in files_for_shells().items():
+        # The helper first: it understands what older files say to it, and not the other way round.
+        _place(find_resource(HELPER_NAME), placed.helper, 0o700)
+        files = files_for_shells()
+        if BASH_DOOR_NAME not in files:
+            (placed.folder / BASH_DOOR_NAME).unlink(missing_ok=True)  # another release's
+        for name, source in files.items():
             (placed.folder / name).parent.mkdir(exist_ok=True)
             _place(source, placed.folder / name, 0o600)
-        _place(find_resource(HELPER_NAME), placed.helper, 0o700)
         for name in SHELLS:
             _point(placed.shell(name), Path("..", HELPER_NAME))
     except OSError as error:
