@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -24,10 +23,15 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIRST_FD = 10 }; /* 0, 1 and 2 may be closed, and stay so; the next belong to the text */
+enum {
+    FIRST_FD = 10, /* 0, 1 and 2 may be closed, and stay so; the next belong to the text */
+    INIT = 1,      /* of a namespace of processes */
+};
 
 /* ---- bash's own, as in its command.h, builtins.h, variables.h ---- */
 
@@ -53,6 +57,7 @@ enum { ENABLED = 1 };
 extern pid_t dollar_dollar_pid __attribute__((weak)); /* $$ */
 extern char **export_env __attribute__((weak));       /* of the programs that it starts */
 extern void maybe_make_export_env(void) __attribute__((weak));
+extern void (*original_signals[])(int) __attribute__((weak)); /* what it was started with */
 extern void *bind_variable(const char *name, char *value, int flags) __attribute__((weak));
 
 /* ---- what the two of them share ---- */
@@ -106,11 +111,16 @@ static struct pair open_sockets(void)
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, given) < 0 ? NONE : moved(given);
 }
 
-/* As observe.c has it, by other means: not every libc has an fstat(2) that a library can name. */
-static bool is_pipe(int fd)
+/* Not every libc has an fstat(2) that a library can name. The kernel's structure is that of every libc
+ * only where all is 64 bits wide; elsewhere there is no such library. */
+_Static_assert(sizeof(long) == 8, "of 64 bits");
+
+static int get_file(int fd, struct stat *file)
 {
-    return fcntl(fd, F_GETPIPE_SZ) > 0;
+    return (int)syscall(SYS_fstat, fd, file);
 }
+
+/* This and what follows as observe.c has it: both must come to the same. */
 
 static bool is_byte_stream(int fd)
 {
@@ -129,20 +139,21 @@ static bool has_reader(int fd)
 
 static struct pair open_like(int fd)
 {
-    if (!has_reader(fd))
+    struct stat file;
+
+    if (!has_reader(fd) || get_file(fd, &file) < 0)
         return NONE; /* the first write fails, and not later */
-    if (is_pipe(fd))
+    if (S_ISFIFO(file.st_mode))
         return open_pipe();
     return is_byte_stream(fd) ? open_sockets() : NONE;
 }
 
-static bool is_one_file(const char *one, const char *other)
+static bool is_one_file(int one, int other)
 {
-    char names[2][PATH_MAX];
-    ssize_t size = readlink(one, names[0], sizeof names[0]);
+    struct stat files[2];
 
-    return size > 0 && readlink(other, names[1], sizeof names[1]) == size &&
-           memcmp(names[0], names[1], (size_t)size) == 0;
+    return get_file(one, &files[0]) == 0 && get_file(other, &files[1]) == 0 &&
+           files[0].st_dev == files[1].st_dev && files[0].st_ino == files[1].st_ino;
 }
 
 static int open_door(struct door *door)
@@ -152,7 +163,7 @@ static int open_door(struct door *door)
         return -1;
     door->output = open_like(STDOUT_FILENO);
     door->merged = door->output.ends[READING] >= 0 &&
-                   is_one_file("/proc/self/fd/1", "/proc/self/fd/2");
+                   is_one_file(STDOUT_FILENO, STDERR_FILENO);
     if (!door->merged)
         door->error = open_like(STDERR_FILENO);
     return 0;
@@ -179,14 +190,26 @@ static void take_variables(char *at, const char *end)
     }
 }
 
-static void take_streams(const struct door *door)
+static void close_end(struct pair *pair, int end)
 {
-    const struct pair *error = door->merged ? &door->output : &door->error;
+    if (pair->ends[end] >= 0)
+        close(pair->ends[end]);
+    pair->ends[end] = -1;
+}
 
-    if (door->output.ends[WRITING] >= 0)
-        dup2(door->output.ends[WRITING], STDOUT_FILENO);
-    if (error->ends[WRITING] >= 0)
-        dup2(error->ends[WRITING], STDERR_FILENO);
+/* Not what the helper has given up meanwhile: it had no descriptors left. */
+static void take_stream(const struct pair *pair, int fd)
+{
+    if (pair->ends[WRITING] >= 0 && has_reader(pair->ends[WRITING]))
+        dup2(pair->ends[WRITING], fd);
+}
+
+static void take_streams(struct door *door)
+{
+    close_end(&door->output, READING); /* or we would be a reader */
+    close_end(&door->error, READING);
+    take_stream(&door->output, STDOUT_FILENO);
+    take_stream(door->merged ? &door->output : &door->error, STDERR_FILENO);
 }
 
 /* All of the message, or nothing: it is written at once. */
@@ -194,8 +217,7 @@ static ssize_t await_answer(struct door *door, char *text)
 {
     ssize_t size;
 
-    close(door->answer.ends[WRITING]); /* or its end would never be seen */
-    door->answer.ends[WRITING] = -1;
+    close_end(&door->answer, WRITING); /* or its end would never be seen */
     do
         size = read(door->answer.ends[READING], text, BASH_DOOR_SIZE);
     while (size < 0 && errno == EINTR);
@@ -268,26 +290,76 @@ static void become_helper(char *helper, const struct door *door, pid_t shell, ch
 
 /* ---- one that becomes two ---- */
 
+/* What the helper passes on (observe.c). */
+static const int PASSED_ON[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM};
+enum { PASSED = sizeof PASSED_ON / sizeof *PASSED_ON };
+
+/* One that comes while we become the helper must not be lost in a handler of bash's, nor end what the
+ * shell would have caught: it waits until the helper passes it on. */
+static void hold_signals(sigset_t *before)
+{
+    sigset_t held;
+
+    sigemptyset(&held);
+    for (int i = 0; i < PASSED; i++)
+        sigaddset(&held, PASSED_ON[i]);
+    sigprocmask(SIG_BLOCK, &held, before);
+}
+
+/* What bash ignores, or a profile: the helper would do so as well, and the text may want it back. */
+static void hear_signals(struct sigaction was[PASSED])
+{
+    const struct sigaction by_default = {.sa_handler = SIG_DFL};
+
+    for (int i = 0; i < PASSED; i++) {
+        sigaction(PASSED_ON[i], NULL, &was[i]);
+        if (was[i].sa_handler == SIG_IGN && &original_signals != NULL &&
+            original_signals[PASSED_ON[i]] == SIG_DFL)
+            sigaction(PASSED_ON[i], &by_default, NULL);
+    }
+}
+
+static void give_signals_back(const struct sigaction was[PASSED])
+{
+    for (int i = 0; i < PASSED; i++)
+        sigaction(PASSED_ON[i], &was[i], NULL);
+}
+
+/* Returns where the helper cannot be executed. The shell dies before it learns that nobody answers: we go
+ * on, and not both. */
+static void be_front(char *helper, const struct door *door, pid_t shell, char *text)
+{
+    struct sigaction was[PASSED];
+
+    hear_signals(was);
+    become_helper(helper, door, shell, text);
+    give_signals_back(was);
+    kill(shell, SIGKILL);
+    waitpid(shell, NULL, 0);
+}
+
 static int make_two(char *helper, char *text)
 {
     struct door door;
+    sigset_t before;
     pid_t front = getpid(), shell;
-    int answer = BASH_DOOR_NOT_POSSIBLE;
 
+    if (front == INIT)
+        return BASH_DOOR_UNSEEN; /* it has other signals, and all orphans */
     if (open_door(&door) < 0)
-        return answer;
+        return BASH_DOOR_NOT_POSSIBLE;
     maybe_make_export_env();
+    hold_signals(&before);
     shell = fork();
-    if (shell == 0)
+    if (shell == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
         return go_on(&door, front);
-    if (shell > 0) {
-        become_helper(helper, &door, shell, text);
-        kill(shell, SIGKILL); /* before it learns that nobody answers: we go on, and not both */
-        waitpid(shell, NULL, 0);
-        answer = BASH_DOOR_UNSEEN; /* no other way leads through the helper either */
     }
+    if (shell > 0)
+        be_front(helper, &door, shell, text);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     close_door(&door);
-    return answer;
+    return BASH_DOOR_UNSEEN; /* no other way leads through the helper either */
 }
 
 static int run(struct words *words)

@@ -1,9 +1,12 @@
 """A bash that makes two processes of itself, where something is not as usual."""
 
+import contextlib
 import os
+import platform
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,11 +14,12 @@ import psutil
 import pytest
 
 from agent_stage import PATIENCE_S, Stage, throwaway_stage, without_library
-from flightrec.paths import BASH_DOOR_NAME
+from flightrec.agent_session import place_files
+from flightrec.paths import BASH_DOOR_NAME, find_paths, find_resource
 from flightrec.wire import Source
-from helper_builds import bash_library
+from helper_builds import bash_library, helper
 from recording_server import RecordingServer
-from test_shim import Stand, only_command, take_over
+from test_shim import NO_SOCKETS, Stand, only_command, take_over
 
 OPTIONS = pytest.mark.parametrize("option", ["-c", "-lc"])
 
@@ -116,6 +120,115 @@ def test_a_helper_that_dies_at_once_takes_the_shell_along(
     assert not trace.exists()
 
 
+@contextlib.contextmanager
+def profile(stand: Stand, text: str) -> Iterator[None]:
+    path = Path(stand.stage.plain["HOME"]) / ".bash_profile"
+    path.write_text(text)
+    yield
+    path.unlink()
+
+
+NO_EPOLL = {"x86_64": 291, "aarch64": 20}[platform.machine()]
+"""epoll_create1"""
+NO_PROCESS = {"x86_64": (56, 57, 58, 435), "aarch64": (220, 435)}[platform.machine()]
+"""clone, fork, vfork, clone3"""
+
+
+def sandbox(*forbidden: int) -> list[str]:
+    """Return the words that start a program for which these system calls fail."""
+    text = (
+        "import os, platform, sys; sys.path.insert(0, sys.argv[1]); import no_sockets;"
+        f"no_sockets.FORBIDDEN = {{platform.machine(): {forbidden}}};"
+        "no_sockets.forbid_connections(); os.execvp(sys.argv[2], sys.argv[2:])"
+    )
+    return [sys.executable, "-c", text, str(NO_SOCKETS.parent)]
+
+
+def slow_helper(stand: Stand, folder: Path) -> dict[str, str]:
+    """Return an environment whose helper takes a second to begin."""
+    helper = folder / "helper"
+    helper.write_text(
+        f"#!{sys.executable}\nimport os, sys, time\ntime.sleep(1)\n"
+        f"os.execv({str(stand.stage.session.placed.helper)!r}, sys.argv)\n"
+    )
+    helper.chmod(0o700)
+    library = stand.stage.session.placed.helper.with_name(BASH_DOOR_NAME)
+    shutil.copy(library, folder / BASH_DOOR_NAME)
+    return {**stand.stage.recorded, "FLIGHTREC_HELPER": str(helper)}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
+def test_a_signal_that_comes_before_the_helper_listens_reaches_the_shell(
+    stand: Stand, number: signal.Signals, tmp_path: Path, wait_for: Callable[..., object]
+) -> None:
+    """With bash's own handlers it would be lost, and without them it would end what is caught."""
+    environment = slow_helper(stand, tmp_path)
+    text = f"for ((i = 0; i < 600; i++)); do read -t 0.1 <>{tmp_path}/fifo; done; exit 3"
+    os.mkfifo(tmp_path / "fifo")
+    with profile(stand, f"trap 'exit 9' {number.name[3:]}\n"):
+        process = subprocess.Popen(["/bin/bash", "-lc", text], env=environment)
+        wait_for(lambda: psutil.Process(process.pid).name() != "bash", what="the helper")
+        process.send_signal(number)
+
+        assert process.wait(PATIENCE_S) == 9
+
+
+@OPTIONS
+@pytest.mark.parametrize("ignoring", ["", "trap '' QUIT TERM\n"], ids=["bash", "profile"])
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
+def test_what_a_shell_ignores_still_reaches_what_it_becomes(
+    stand: Stand, option: str, ignoring: str, number: int
+) -> None:
+    """bash itself ignores SIGQUIT, and gives its programs back what it was started with."""
+    words = ["/bin/bash", option, "trap - QUIT TERM; ulimit -c 0; exec sh -c 'echo $$; sleep 60'"]
+    with profile(stand, ignoring):
+        process = subprocess.Popen(
+            words, env=stand.stage.recorded, stdout=subprocess.PIPE, start_new_session=True
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(number)
+
+        assert process.wait(PATIENCE_S) == -number
+
+    process.stdout.close()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@OPTIONS
+def test_a_helper_that_may_not_wait_for_streams_leaves_them_to_the_shell(
+    stand: Stand, option: str
+) -> None:
+    """Nobody would read what the shell has taken over."""
+    words = [*sandbox(NO_EPOLL), "/bin/bash", option, ONCE]
+    environment = {**stand.stage.recorded, "PATH": stand.stage.plain["PATH"]}
+
+    assert stand.stage.run(words, environment) == stand.stage.run(words, stand.stage.plain)
+    assert only_command(stand.runs(words, environment)).exit == 3
+
+
+@OPTIONS
+def test_two_names_of_one_pipe_are_one_stream(stand: Stand, option: str, tmp_path: Path) -> None:
+    names = [str(tmp_path / name) for name in ("one", "other")]
+    os.mkfifo(names[0])
+    os.link(*names)
+    text = f'cat {names[0]} & exec /bin/bash {option} "$1" >{names[0]} 2>{names[1]}'
+    words = ["/bin/sh", "-c", text, "sh", "echo a; echo b >&2; git statsu; echo c; exit 3"]
+    environment = {**stand.stage.recorded, "PATH": stand.stage.plain["PATH"]}
+
+    assert stand.stage.run(words, environment) == stand.stage.run(words, stand.stage.plain)
+
+
+@OPTIONS
+def test_a_shell_that_can_start_no_process_is_as_a_plain_one(stand: Stand, option: str) -> None:
+    """bash would say so, and try again for half a minute."""
+    words = [*sandbox(*NO_PROCESS), "/bin/bash", "--noprofile", option, "echo x; exit 3"]
+    environment = {**stand.stage.recorded, "PATH": stand.stage.plain["PATH"]}
+
+    assert stand.stage.run(words, environment) == stand.stage.run(words, stand.stage.plain)
+
+
 def test_a_job_of_the_profile_s_is_still_the_shell_s_own(stand: Stand) -> None:
     profile = Path(stand.stage.plain["HOME"]) / ".bash_profile"
     profile.write_text("sleep 0.1 >/dev/null 2>&1 &\n")
@@ -168,3 +281,20 @@ def test_the_library_is_for_every_libc() -> None:
 
     assert "(NEEDED)" not in said
     assert "@" not in said
+
+
+def test_a_library_of_another_release_is_not_kept(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody could build ours: what it says, the helper need not understand."""
+
+    def find(name: str) -> Path:
+        return find_resource(name if name != BASH_DOOR_NAME else f"{name}.missing")
+
+    helper()
+    library = place_files(find_paths(str(home))).folder / BASH_DOOR_NAME
+    assert library.is_file()
+    monkeypatch.setattr("flightrec.agent_session.find_resource", find)
+    place_files(find_paths(str(home)))
+
+    assert not library.exists()
