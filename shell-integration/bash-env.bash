@@ -14,7 +14,7 @@ if [[ ${FLIGHTREC_SESSION-}$_flightrec_marked && -z ${FLIGHTREC_INSIDE-}${FLIGHT
   _flightrec_answer=1
   if [[ ${BASH_EXECUTION_STRING-} && -z ${!-} ]] &&
     builtin enable -f "${FLIGHTREC_HELPER%/*}/flightrec-bash.so" _flightrec_door 2>/dev/null; then
-    _flightrec_door "$FLIGHTREC_HELPER" "$BASH_EXECUTION_STRING" &&
+    builtin _flightrec_door "$FLIGHTREC_HELPER" "$BASH_EXECUTION_STRING" &&
       _flightrec_answer=0 || _flightrec_answer=$?
     builtin enable -d _flightrec_door
   fi
@@ -22,8 +22,8 @@ if [[ ${FLIGHTREC_SESSION-}$_flightrec_marked && -z ${FLIGHTREC_INSIDE-}${FLIGHT
   case $_flightrec_answer in
     0) builtin export FLIGHTREC_SESSION FLIGHTREC_PARENT FLIGHTREC_INSIDE FLIGHTREC_DEPTH FLIGHTREC_PARTS ;;
     [36]) ;;
-    4) builtin export FLIGHTREC_SILENT=$$ ;;
-    5) builtin export FLIGHTREC_OFF=1 ;;
+    4) FLIGHTREC_SILENT=$$; builtin export FLIGHTREC_SILENT ;;
+    5) FLIGHTREC_OFF=1; builtin export FLIGHTREC_OFF ;;
     *) builtin . "$FLIGHTREC_SCRIPTS/bash-env/caught.bash" ;;
   esac
 fi
@@ -47,5 +47,5 @@ fi
 [[ $_flightrec_answer == 1 ]] || builtin unset -v _flightrec_word _flightrec_marked _flightrec_answer
 case $_flightrec_flags in
   *[xv]*) builtin . "${BASH_SOURCE[0]%/*}/bash-env/shown.bash" ;;
-  *) : "${_flightrec_found[1]}" ;;
+  *) builtin : "${_flightrec_found[1]}" ;;
 esac

@@ -22,6 +22,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,6 +32,7 @@
 enum {
     FIRST_FD = 10, /* 0, 1 and 2 may be closed, and stay so; the next belong to the text */
     INIT = 1,      /* of a namespace of processes */
+    HELPER_SIZE = 16 << 20, /* in memory, and more than that */
 };
 
 /* ---- bash's own, as in its command.h, builtins.h, variables.h ---- */
@@ -338,14 +340,23 @@ static void be_front(char *helper, const struct door *door, pid_t shell, char *t
     waitpid(shell, NULL, 0);
 }
 
+/* Where a limit leaves no room for the helper, execve(2) does not fail: it ends the process. */
+static bool has_memory(void)
+{
+    struct rlimit all, data;
+
+    return getrlimit(RLIMIT_AS, &all) == 0 && all.rlim_cur >= HELPER_SIZE &&
+           getrlimit(RLIMIT_DATA, &data) == 0 && data.rlim_cur >= HELPER_SIZE;
+}
+
 static int make_two(char *helper, char *text)
 {
     struct door door;
     sigset_t before;
     pid_t front = getpid(), shell;
 
-    if (front == INIT)
-        return BASH_DOOR_UNSEEN; /* it has other signals, and all orphans */
+    if (front == INIT || !has_memory()) /* the first has other signals, and all orphans */
+        return BASH_DOOR_UNSEEN;
     if (open_door(&door) < 0)
         return BASH_DOOR_NOT_POSSIBLE;
     maybe_make_export_env();

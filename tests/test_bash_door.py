@@ -266,6 +266,50 @@ def test_a_person_s_functions_may_have_the_names_of_what_we_call(stand: Stand) -
     assert recorded == plain
 
 
+@pytest.mark.parametrize("options", ["-kc", "-lkc"])
+def test_a_private_text_under_keyword_is_as_in_a_plain_shell(stand: Stand, options: str) -> None:
+    """`export NAME=VALUE` then has no argument, and shows all that is exported."""
+    words = ["/bin/bash", options, " echo x; exit 3"]
+
+    assert stand.stage.run(words) == stand.stage.run(words, stand.stage.plain)
+
+
+@OPTIONS
+@pytest.mark.parametrize("name", ["_flightrec_door", ":"])
+def test_an_exported_function_sees_nothing_of_what_we_call(
+    stand: Stand, option: str, name: str
+) -> None:
+    function = {f"BASH_FUNC_{name}%%": "() { echo called\n}"}
+    words = ["/bin/bash", option, "git statsu; exit 3"]
+    recorded, plain = ({**e, **function} for e in (stand.stage.recorded, stand.stage.plain))
+
+    assert stand.stage.run(words, recorded) == stand.stage.run(words, plain)
+    assert only_command(stand.runs(words, recorded)).exit == 3
+
+
+@OPTIONS
+@pytest.mark.parametrize("limit", ["data", "as"])
+def test_a_shell_with_no_memory_for_the_helper_is_unseen(
+    stand: Stand, option: str, limit: str
+) -> None:
+    """The system would end the process that becomes it."""
+    words = ["prlimit", f"--{limit}={8_000_000}", "/bin/bash", "--noprofile", option, "exit 3"]
+
+    assert stand.stage.run(words).status == 3
+
+
+@OPTIONS
+def test_the_first_process_of_a_namespace_is_unseen(stand: Stand, option: str) -> None:
+    """Its signals are others, and it has to care for all orphans."""
+    text = "trap 'kill -TERM $$; echo still here' EXIT; test $$ = 1; echo $?; kill -TERM $$"
+    words = ["unshare", "--user", "--pid", "--fork", "/bin/bash", option, text]
+    if stand.stage.run([*words[:4], "true"], stand.stage.plain).status != 0:
+        pytest.skip("no namespaces here")
+    environment = {**stand.stage.recorded, "PATH": stand.stage.plain["PATH"]}
+
+    assert stand.stage.run(words, environment) == stand.stage.run(words, stand.stage.plain)
+
+
 def test_the_library_is_for_every_libc() -> None:
     """It names none, and takes nothing that has a version."""
     if shutil.which("readelf") is None:

@@ -5,7 +5,7 @@
 # Not a login shell: its profile has run by now, and would run a second time.
 if [[ -n ${BASH_EXECUTION_STRING-} ]] && ! builtin shopt -q login_shell; then
   # The kernel knows the words as they were given: options, $0 and positional parameters.
-  { builtin mapfile -d '' -t _flightrec_words </proc/self/cmdline; } 2>/dev/null || :
+  { builtin mapfile -d '' -t _flightrec_words </proc/self/cmdline; } 2>/dev/null || builtin :
   for _flightrec_word in "${_flightrec_words[@]}"; do
     if [[ $_flightrec_word == "$BASH_EXECUTION_STRING" ]]; then
       builtin shopt -s execfail
@@ -26,7 +26,8 @@ if [[ -n ${BASH_EXECUTION_STRING-} ]] && builtin shopt -q login_shell; then
   # BASH_COMMAND is a command of that text; at its true end it is what it was before (the profile's
   # last command, or else this file's). And a job that is not in the background is still there.
   _flightrec_report() {
-    builtin local status=$1 job
+    builtin local status job
+    status=$1
     builtin trap '' HUP INT TERM # whoever ends a group may do so twice, and the report is not done
     if [[ $2 != "${_flightrec_found[0]}" && $2 != *_flightrec* ]]; then
       status=unknown
@@ -42,13 +43,14 @@ if [[ -n ${BASH_EXECUTION_STRING-} ]] && builtin shopt -q login_shell; then
     </dev/null >/dev/null && _flightrec_answer=0 || _flightrec_answer=$?
   case $_flightrec_answer in
     0)
-      builtin export FLIGHTREC_PARENT FLIGHTREC_INSIDE=1
+      FLIGHTREC_INSIDE=1
+      builtin export FLIGHTREC_PARENT FLIGHTREC_INSIDE
       builtin trap \
         '{ _flightrec_report "$?" "$BASH_COMMAND" "${PIPESTATUS[@]}"; } 2>/dev/null' EXIT
       ;;
     3) builtin unset -v FLIGHTREC_PARENT ;; # an agent's own shell around the model's
-    4) builtin unset -v FLIGHTREC_PARENT; builtin export FLIGHTREC_SILENT=$$ ;; # an agent's own work
-    *) builtin export FLIGHTREC_OFF=1 ;;    # private
+    4) builtin unset -v FLIGHTREC_PARENT; FLIGHTREC_SILENT=$$; builtin export FLIGHTREC_SILENT ;; # an agent's own work
+    *) FLIGHTREC_OFF=1; builtin export FLIGHTREC_OFF ;; # private
   esac
 fi
 
