@@ -463,7 +463,7 @@ LOOKS = (
     "python3 -c 'import os; print(os.getpriority(os.PRIO_PROCESS, 0))'",
     "python3 -c 'import os; print(os.get_terminal_size())'",
     "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo terminals",
-    "ps -o stat= -p $$ | tr -d +",
+    "ps -o stat= -p $$ | tr R S | tr -d +",
     "pwd",
     "echo $- $# ${0##*/} $SHLVL",
 )
