@@ -242,6 +242,20 @@ def test_a_job_of_the_profile_s_is_still_the_shell_s_own(stand: Stand) -> None:
     assert (run.starting.source, run.exit) == (Source.ENV, 3)
 
 
+@pytest.mark.parametrize("loads", [True, False], ids=["loads", "loads no builtins"])
+@pytest.mark.parametrize("text", ["git statsu | cat; exit 3", "exit 3"])
+def test_an_exit_trap_of_the_profile_s_is_still_there(
+    stand: Stand, text: str, *, loads: bool
+) -> None:
+    environment = stand.stage.recorded if loads else without_library(stand.stage)
+    words = ["/bin/bash", "-lc", text]
+    with profile(stand, "trap 'echo \"was $?\"' EXIT\n"):
+        seen = stand.stage.run(words, environment)
+
+        assert seen == stand.stage.run(words, stand.stage.plain)
+        assert seen.output == b"was 3\n"
+
+
 @OPTIONS
 def test_a_shell_without_the_shell_s_own_descriptors_is_seen(stand: Stand, option: str) -> None:
     closed = "exec /bin/bash {} 'cat; ls /proc/self/fd; exit 3' <&- 2>&-"

@@ -18,7 +18,9 @@ fi
 
 # ---- a login shell with a command line: announce it, and report from the EXIT trap ----
 
-if [[ -n ${BASH_EXECUTION_STRING-} ]] && builtin shopt -q login_shell; then
+# Where its profile has set one, that is the person's.
+if [[ -n ${BASH_EXECUTION_STRING-} ]] && builtin shopt -q login_shell &&
+  [[ -z $(builtin trap -p EXIT) ]]; then
   builtin printf -v FLIGHTREC_PARENT '%08x%08x%08x%08x' "$SRANDOM" "$SRANDOM" "$SRANDOM" "$SRANDOM"
   _flightrec_begin=${EPOCHREALTIME-} _flightrec_cwd=$PWD
 
