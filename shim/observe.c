@@ -452,17 +452,23 @@ static int pass_on(int timeout_ms, const sigset_t *mask)
 /* Sent to us and meant for the program. The terminal sends its own to the whole group, and the
  * program is in it: those are not passed on, since "once more" means something to many programs. Nobody
  * can tell kill(2) of the group from kill(2) of us, so such a signal may come twice, never not at all.
- * SIGALRM comes from the kernel too, but an alarm set before we were started is ours alone. */
+ * SIGALRM comes from the kernel too, but an alarm set before we were started is ours alone, and so is the
+ * terminal's hang-up (and the SIGCONT after it) where we lead the session. */
 static const int PASSED_ON[] = {SIGTERM, SIGHUP, SIGINT,  SIGQUIT, SIGUSR1,
                                 SIGUSR2, SIGALRM, SIGCONT, SIGWINCH};
 
 static volatile sig_atomic_t child_pid; /* 0 as soon as the number may be another process's */
 static volatile sig_atomic_t child_changed;
 
+static bool is_ours_alone(int number)
+{
+    return number == SIGALRM || ((number == SIGHUP || number == SIGCONT) && getsid(0) == getpid());
+}
+
 static void pass_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    if (child_pid > 0 && (info->si_code != SI_KERNEL || number == SIGALRM))
+    if (child_pid > 0 && (info->si_code != SI_KERNEL || is_ours_alone(number)))
         kill((pid_t)child_pid, number);
 }
 

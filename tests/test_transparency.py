@@ -7,6 +7,7 @@ and by the full path (what ``BASH_ENV`` and ``.zshenv`` make of it).
 import contextlib
 import fcntl
 import os
+import pty
 import re
 import select
 import shutil
@@ -637,13 +638,39 @@ def test_a_killed_stand_in_takes_its_shell_along(
     words = [shell, "-c", "echo $$; exec sleep 60"]
     process = subprocess.Popen(words, env=stage.recorded, stdout=subprocess.PIPE)
     assert process.stdout is not None
-    shell = int(process.stdout.readline())
+    pid = int(process.stdout.readline())
 
     process.kill()
     process.wait(PATIENCE_S)
     process.stdout.close()
 
-    wait_for(lambda: not Path(f"/proc/{shell}/exe").exists(), what="the shell's end")
+    wait_for(lambda: not Path(f"/proc/{pid}/exe").exists(), what="the shell's end")
+
+
+@pytest.mark.parametrize("shell", ["bash", "/bin/bash", "/bin/zsh"])
+@pytest.mark.parametrize(
+    "text", ["exec sleep 60", "sleep 60 & wait", "trap 'exit 5' HUP; sleep 60 & wait"]
+)
+def test_a_terminal_that_is_closed_ends_what_runs_on_it(
+    stage: Stage, shell: str, text: str, wait_for: Callable[..., object]
+) -> None:
+    """The system tells the leader of the session alone, which is the stand-in."""
+
+    def run(environment: dict[str, str]) -> int:
+        words = [shutil.which(shell, path=environment["PATH"]) or "", "-c", "echo ready; " + text]
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(words[0], words, environment)  # noqa: S606 - as agents do
+        while b"ready" not in os.read(terminal, 100):
+            pass
+        _await_sleep(pid)
+        processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        os.close(terminal)
+        _, status = os.waitpid(pid, 0)
+        wait_for(lambda: not any(p.is_running() for p in processes), what="the end of all")
+        return os.waitstatus_to_exitcode(status)
+
+    assert run(stage.recorded) == run(stage.plain)
 
 
 @pytest.mark.parametrize("words", [["bash", "-c", "yes"], ["/bin/bash", "-c", "yes; echo $?"]])

@@ -84,7 +84,8 @@ def _pairs(stage: Stage) -> Iterator[Pair]:
     yield Pair("`bash -c :`, stand-in", bash, [f"{shims}/bash", "-c", ":"], recorded, "≤ 1.4")
     door = only(stage, "BASH_ENV")
     yield Pair("`/bin/bash -c :`, BASH_ENV", bash, bash, door, "≤ 1.9")
-    again = {**door, "BASH_ENV": without_library(stage)["BASH_ENV"]}
+    without = without_library(stage)
+    again = door | {name: without[name] for name in ("BASH_ENV", "FLIGHTREC_HELPER")}
     yield Pair("the same, by a bash that loads no builtins", bash, bash, again, "")
     zsh = ["/bin/zsh", "-c", ":"]
     yield Pair("`/bin/zsh -c :`, ZDOTDIR", zsh, zsh, only(stage, "ZDOTDIR"), "")
