@@ -273,11 +273,6 @@ bool report_is_sandboxed(void)
     return report.way == WAY_FIFO;
 }
 
-int report_fd(void)
-{
-    return report.way == WAY_SOCKET && report.announced ? report.link.connection.fd : -1;
-}
-
 /* ---- the second message ---- */
 
 struct report_end report_end_of(const struct observation *seen)
