@@ -113,3 +113,12 @@ def test_the_changelog_knows_the_version() -> None:
     version = re.search(r'__version__ = "(.+)"', source)
     assert version is not None
     assert f"## {version[1]}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_completions_and_manual_page_say_what_the_commands_say(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "packaging/generate.py", tmp_path)
+    assert_clean(run(sys.executable, tmp_path / "generate.py"))
+
+    for name in ("completions/flightrec.bash", "completions/_flightrec", "man/flightrec.1"):
+        shipped = ROOT / "packaging" / name
+        assert (tmp_path / name).read_text() == shipped.read_text(), "packaging/generate.py"
