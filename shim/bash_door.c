@@ -10,12 +10,12 @@
  * them have. What it needs of bash are names that bash has for builtins from elsewhere.
  */
 #include "bash_door.h"
+#include "far_end.h"
 #include "line.h"
 #include "script.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -123,31 +123,15 @@ static int get_file(int fd, struct stat *file)
 }
 
 /* This and what follows as observe.c has it: both must come to the same. */
-
-static bool is_byte_stream(int fd)
-{
-    int type = 0;
-    socklen_t size = sizeof type;
-
-    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
-}
-
-static bool has_reader(int fd)
-{
-    struct pollfd end = {fd, 0, 0};
-
-    return poll(&end, 1, 0) <= 0 || (end.revents & (POLLERR | POLLHUP)) == 0;
-}
-
 static struct pair open_like(int fd)
 {
     struct stat file;
 
-    if (!has_reader(fd) || get_file(fd, &file) < 0)
+    if (!far_end_has_reader(fd) || get_file(fd, &file) < 0)
         return NONE; /* the first write fails, and not later */
     if (S_ISFIFO(file.st_mode))
         return open_pipe();
-    return is_byte_stream(fd) ? open_sockets() : NONE;
+    return far_end_is_byte_stream(fd) ? open_sockets() : NONE;
 }
 
 static bool is_one_file(int one, int other)
@@ -202,7 +186,7 @@ static void close_end(struct pair *pair, int end)
 /* Not what the helper has given up meanwhile: it had no descriptors left. */
 static void take_stream(const struct pair *pair, int fd)
 {
-    if (pair->ends[WRITING] >= 0 && has_reader(pair->ends[WRITING]))
+    if (pair->ends[WRITING] >= 0 && far_end_has_reader(pair->ends[WRITING]))
         dup2(pair->ends[WRITING], fd);
 }
 

@@ -2,6 +2,7 @@
 
 #include "bash_door.h"
 #include "clock.h"
+#include "far_end.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,14 +58,6 @@ static int events = -1; /* epoll: reports in the order in which things happened,
 
 /* ---- the two streams ---- */
 
-static bool is_byte_stream(int fd)
-{
-    int type = 0;
-    socklen_t size = sizeof type;
-
-    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
-}
-
 static enum stream_kind kind_of(int fd)
 {
     struct stat file;
@@ -73,7 +66,7 @@ static enum stream_kind kind_of(int fd)
         return KIND_ALONE;
     if (S_ISFIFO(file.st_mode))
         return KIND_PIPE;
-    if (S_ISSOCK(file.st_mode) && is_byte_stream(fd))
+    if (S_ISSOCK(file.st_mode) && far_end_is_byte_stream(fd))
         return KIND_SOCKET;
     return S_ISREG(file.st_mode) ? KIND_FILE : KIND_ALONE;
 }
@@ -143,17 +136,10 @@ static void leave_alone(struct stream *stream)
     stream->kind = KIND_ALONE;
 }
 
-static bool has_reader(int fd)
-{
-    struct pollfd end = {fd, 0, 0};
-
-    return poll(&end, 1, 0) <= 0 || (end.revents & (POLLERR | POLLHUP)) == 0;
-}
-
 static void prepare_stream(struct stream *stream)
 {
     stream->kind = kind_of(stream->fd);
-    if ((stream->kind == KIND_PIPE || stream->kind == KIND_SOCKET) && !has_reader(stream->fd))
+    if ((stream->kind == KIND_PIPE || stream->kind == KIND_SOCKET) && !far_end_has_reader(stream->fd))
         stream->kind = KIND_ALONE; /* the first write fails, and not later */
     if (stream->kind == KIND_FILE)
         stream->begin = write_position(stream->fd);

@@ -336,7 +336,6 @@ static _Noreturn void stand_in(struct shell *shell)
             leave_unseen(shell);
         record(&agent, shell);
     }
-
     read_arguments(shell);
     if (!recorded || shell->text == NULL || shell->text[0] == '\0')
         become_with(shell, shell->is_caught ? door_assignment() : NULL, false);
