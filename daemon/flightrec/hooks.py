@@ -82,6 +82,7 @@ class Hooks:
         self._uses = ToolUses()
         self._sessions: OrderedDict[bytes, bytes] = OrderedDict()
         self._in_runs: OrderedDict[bytes, bytes] = OrderedDict()
+        self._folders: OrderedDict[bytes, bytes] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
 
     # --- hooks -------------------------------------------------------------------------------
@@ -103,8 +104,7 @@ class Hooks:
             case _:
                 answer(NOTHING)
                 self._take_note(event, fired)
-        if folder := folder_of_transcript(event.transcript):
-            self._memory.submit(link.ClaudeFolder(folder.encode("utf-8", "replace")))
+        self._note_folder(event, fired)
 
     def _read(self, fired: HookFired) -> AgentEvent | None:
         if fired.total > len(fired.payload):
@@ -316,6 +316,14 @@ class Hooks:
             _keep(self._in_runs, own, fired.session)
         else:
             self._in_runs.pop(own, None)
+
+    def _note_folder(self, event: AgentEvent, fired: HookFired) -> None:
+        """Tell the writer where Claude Code keeps its things: as a session begins, or is met."""
+        folder = folder_of_transcript(event.transcript).encode("utf-8", "replace")
+        own = _own_session(event, fired)
+        if folder and (event.moment is Moment.SESSION_START or self._folders.get(own) != folder):
+            _keep(self._folders, own, folder)
+            self._memory.submit(link.ClaudeFolder(folder))
 
     def _starting(self, event: AgentEvent, fired: HookFired) -> CommandStarting:
         return starting_of(event, fired, self._session(event, fired))
