@@ -14,6 +14,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from command_line import Cli, stand_in_project
+from daemon_process import DaemonProcess
 from flightrec.paths import Paths, find_paths, make_private_folder
 from flightrec.store import Store
 
@@ -59,6 +61,17 @@ def store(paths: Paths) -> Iterator[Store]:
     """The database below that home."""
     with contextlib.closing(Store.open(paths.database)) as opened:
         yield opened
+
+
+@pytest.fixture
+def fresh_cli(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Cli]:
+    """The command line with a daemon and a home that no other test has used."""
+    with DaemonProcess(home) as daemon:
+        daemon.wait_for_writer()
+        with stand_in_project(daemon, monkeypatch, capsys) as made:
+            yield made
 
 
 @pytest.fixture

@@ -14,25 +14,12 @@ import pytest
 
 from agents.client_run import daemon_for, place_for
 from agents.clients import AIDER, CLIENTS, MORE_CLIENTS, Client, Shell, sandboxed
-from agents.installs import NotInstalledError, UnreachableError
+from agents.installs import driven
 from agents.mock_model import Run, Say, Script
 from agents.story import COMPOUNDS, tell
 from agents.support_table import kept_rows, render, row_of, table_in_readme
 from conftest import RecordProperty
 from helper_builds import helper
-
-
-def install(client: Client, record_property: RecordProperty) -> Path:
-    """Return the client's program, and let the summary know of it."""
-    try:
-        program = client.package.install()
-    except NotInstalledError as error:
-        record_property("not driven", f"{client.title} ({error})")
-        if isinstance(error, UnreachableError):
-            pytest.skip(str(error))
-        raise
-    record_property("driven", f"{client.title} {client.package.version}")
-    return program
 
 
 @pytest.fixture
@@ -54,7 +41,7 @@ def test_an_agent_is_recorded_learned_from_warned_and_remembers(
 ) -> None:
     helper()
 
-    program = install(client, record_property)
+    program = driven(client.package, client.title, record_property)
 
     seen = tell(client, program, home)
     if seen.changed and client.unsteady:
@@ -87,7 +74,7 @@ def test_an_agent_whose_shell_is_zsh_is_recorded_and_warned(
     helper()
     client = next(client for client in (*CLIENTS, *MORE_CLIENTS) if client.name == name)
 
-    seen = tell(client, install(client, record_property), home, "/bin/zsh")
+    seen = tell(client, driven(client.package, client.title, record_property), home, "/bin/zsh")
 
     assert any(": command not found: nosuchprogram" in text for text in seen.plain)
     assert (seen.missed, seen.doubles, seen.changed) == ([], [], [])
@@ -108,7 +95,7 @@ def test_a_sandbox_around_the_commands_hides_none_and_lets_the_hint_through(
     helper()
     client = sandboxed(name, kind)
 
-    seen = tell(client, install(client, record_property), home)
+    seen = tell(client, driven(client.package, client.title, record_property), home)
 
     first = "".join(seen.plain[:1])
     if "not a git command" not in first:  # it takes namespaces, which containers may lack
@@ -134,7 +121,7 @@ def test_odd_ends_of_commands_are_told_as_they_are(
     limited = [LONG] if name == "pi" else []  # Claude Code lets it go on in the background
     script: Script = [*map(Run, ENDS), *limited, Say("done")]
 
-    with place_for(client, install(client, record_property), home) as place:
+    with place_for(client, driven(client.package, client.title, record_property), home) as place:
         plain, _ = place.run(script, recorded=False)
         with daemon_for(place) as daemon:
             model, _ = place.run(script, recorded=True)
@@ -152,7 +139,7 @@ def test_what_aider_runs_is_recorded_and_what_it_asks_for_itself_is_not(
     home: Path, record_property: RecordProperty
 ) -> None:
     helper()
-    program = install(AIDER, record_property)
+    program = driven(AIDER.package, AIDER.title, record_property)
 
     with place_for(AIDER, program, home) as place, daemon_for(place) as daemon:
         _, done = place.run((), recorded=True)

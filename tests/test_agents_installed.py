@@ -11,7 +11,7 @@ import pytest
 
 from agents.client_run import Place, daemon_for, place_for
 from agents.clients import CLIENTS, Client
-from agents.installs import UnreachableError
+from agents.installs import program_of
 from agents.story import AGAIN, COMMANDS, FIRST, HINT, SETTINGS
 from helper_builds import helper
 
@@ -23,14 +23,6 @@ ALWAYS_ON = [
     for client in CLIENTS
     if client.name in NAMES + SLOW
 ]
-
-
-def install(client: Client) -> Path:
-    """Return the client's program."""
-    try:
-        return client.package.install()
-    except UnreachableError as error:
-        pytest.skip(str(error))
 
 
 def flightrec(place: Place, *words: str) -> str:
@@ -53,7 +45,7 @@ def settings_of(place: Place) -> dict[str, bytes]:
 @pytest.mark.parametrize("client", ALWAYS_ON)
 def test_an_agent_is_recorded_by_its_own_settings_alone(client: Client, home: Path) -> None:
     helper()
-    with place_for(client, install(client), home) as bare:
+    with place_for(client, program_of(client.package), home) as bare:
         bare.write(".config/flightrec/config.toml", SETTINGS)
         place = bare.configured()
         before = settings_of(place)
@@ -82,7 +74,7 @@ def test_an_agent_is_recorded_by_its_own_settings_alone(client: Client, home: Pa
 def test_codex_runs_our_hooks_once_they_are_trusted(home: Path) -> None:
     helper()
     client = next(client for client in CLIENTS if client.name == "codex")
-    with place_for(client, install(client), home) as bare:
+    with place_for(client, program_of(client.package), home) as bare:
         place = bare.configured()
         before = settings_of(place)
         with daemon_for(place) as daemon:

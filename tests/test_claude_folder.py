@@ -12,9 +12,9 @@ import pytest
 
 from agents.client_run import daemon_for, give, place_for
 from agents.clients import CLIENTS
-from agents.installs import UnreachableError
+from agents.installs import program_of
 from agents.story import AGAIN, FIRST, REMEMBERED, SETTINGS
-from command_line import Cli, stand_in_project
+from command_line import Cli
 from daemon_process import USER, DaemonProcess, lasting_daemon, needs_root, wait_until
 from flightrec.agent_places import claude_slug, folder_of_transcript
 from flightrec.export_rows import read_claude_folders
@@ -167,48 +167,38 @@ def test_a_transcript_is_at_one_place_in_its_folder(path: str, folder: str) -> N
 # --- what follows from it --------------------------------------------------------------------
 
 
-@pytest.fixture
-def cli(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Cli]:
-    with DaemonProcess(home) as daemon:
-        daemon.wait_for_writer()
-        with stand_in_project(daemon, monkeypatch, capsys) as made:
-            yield made
-
-
 def test_rules_are_written_where_a_session_says_that_its_memory_is(
-    cli: Cli, home: Path, wait_for: Callable[..., object]
+    fresh_cli: Cli, home: Path, wait_for: Callable[..., object]
 ) -> None:
-    slug = claude_slug(os.path.realpath(cli.project))
+    slug = claude_slug(os.path.realpath(fresh_cli.project))
     usual, memory = (
         home / folder / "projects" / slug / "memory/MEMORY.md" for folder in (".claude", "work")
     )
     for path in (usual, memory):
         path.parent.parent.mkdir(parents=True)
-    cli.teach()
+    fresh_cli.teach()
     wait_for(usual.exists, what="the usual MEMORY.md")
     assert not memory.exists()
-    session_starts(cli.daemon, home / "work")
+    session_starts(fresh_cli.daemon, home / "work")
     wait_for(memory.exists, what="MEMORY.md")
     assert "`gti ...` failed" in memory.read_text()
-    assert str(memory) in cli("status")
+    assert str(memory) in fresh_cli("status")
 
 
 @pytest.mark.parametrize(("stopped", "said"), [("link", "real"), ("real", "link")])
 def test_a_memory_that_was_stopped_stays_so_under_another_name(
-    cli: Cli, home: Path, stopped: str, said: str
+    fresh_cli: Cli, home: Path, stopped: str, said: str
 ) -> None:
-    slug = claude_slug(os.path.realpath(cli.project))
+    slug = claude_slug(os.path.realpath(fresh_cli.project))
     (home / "link").symlink_to("real")
     for name in ("real", "written after that"):
         (home / name / "projects" / slug).mkdir(parents=True)
-    cli.teach()
+    fresh_cli.teach()
     with pytest.MonkeyPatch.context() as changed:
         changed.setenv("CLAUDE_CONFIG_DIR", str(home / stopped))
-        cli("export", "--agent", "claude", "--stop")
+        fresh_cli("export", "--agent", "claude", "--stop")
     for name in (said, "written after that"):
-        session_starts(cli.daemon, home / name)
+        session_starts(fresh_cli.daemon, home / name)
     wait_until((home / "written after that/projects" / slug / "memory/MEMORY.md").exists)
     assert not (home / "real/projects" / slug / "memory").exists()
 
@@ -223,10 +213,7 @@ def test_claude_code_itself_says_where_it_was_moved(home: Path) -> None:
         variables = {**setup.environment, "CLAUDE_CONFIG_DIR": str(folder)}
         return dataclasses.replace(setup, environment=variables)
 
-    try:
-        program = client.package.install()
-    except UnreachableError as error:
-        pytest.skip(str(error))
+    program = program_of(client.package)
     with place_for(dataclasses.replace(client, setup=moved), program, home) as place:
         place.write(".config/flightrec/config.toml", SETTINGS)
         folder.mkdir()

@@ -50,17 +50,6 @@ def cli(
 
 
 @pytest.fixture
-def fresh_cli(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Cli]:
-    """The same with a daemon and a home that no other test has used."""
-    with DaemonProcess(home) as daemon:
-        daemon.wait_for_writer()
-        with stand_in_project(daemon, monkeypatch, capsys) as made:
-            yield made
-
-
-@pytest.fixture
 def claude_memory(fresh_cli: Cli) -> Path:
     """Where Claude Code, which was used in the project, keeps its memory of it."""
     slug = claude_slug(os.path.realpath(fresh_cli.project))

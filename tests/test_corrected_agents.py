@@ -15,7 +15,7 @@ import pytest
 
 from agents.client_run import LIMIT_S, Place, daemon_for, place_for
 from agents.clients import CLIENTS, KEY, MORE_CLIENTS, PROMPT, Setup
-from agents.installs import UnreachableError
+from agents.installs import program_of
 from agents.mock_model import MockModel, Run, Say, Script, mock_model
 from agents.story import SETTINGS
 from agents.turns import strings
@@ -123,10 +123,7 @@ def opened(name: str, home: Path) -> Iterator[Place]:
     """A place where this agent can work, and where one approval is enough for memory files."""
     helper()
     (client,) = (client for client in (*CLIENTS, *MORE_CLIENTS) if client.name == name)
-    try:
-        program = client.package.install()
-    except UnreachableError as error:
-        pytest.skip(str(error))
+    program = program_of(client.package)
     with place_for(client, program, home) as place:
         place.write(".config/flightrec/config.toml", SETTINGS)
         place.write("project/Makefile", MAKEFILE)

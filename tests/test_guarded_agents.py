@@ -12,7 +12,7 @@ import pytest
 
 from agents.client_run import Place, daemon_for, place_for
 from agents.clients import CLIENTS, Client
-from agents.installs import UnreachableError
+from agents.installs import program_of
 from agents.mock_model import MockModel, Run, Say
 from agents.story import COMPOUNDS
 from daemon_process import DaemonProcess, wait_until
@@ -86,7 +86,7 @@ SLOWER = (
 )
 def test_an_agent_is_denied_let_through_and_rewritten(guarded: Guarded, home: Path) -> None:
     helper()
-    with place_for(guarded.client, install(guarded.client), home) as bare:
+    with place_for(guarded.client, program_of(guarded.client.package), home) as bare:
         place = bare.configured()
         with daemon_for(place) as daemon:
             if guarded.install:
@@ -136,13 +136,6 @@ def test_an_agent_is_denied_let_through_and_rewritten(guarded: Guarded, home: Pa
 def runs(daemon: DaemonProcess, columns: str) -> list[tuple[Any, ...]]:
     """Return these columns of every whole command that was recorded."""
     return daemon.query(f"SELECT {columns} FROM runs WHERE parent IS NULL")  # noqa: S608 - ours
-
-
-def install(client: Client) -> Path:
-    try:
-        return client.package.install()
-    except UnreachableError as error:
-        pytest.skip(str(error))
 
 
 def flightrec(place: Place, *words: str) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from agents.client_run import Place, daemon_for, place_for
 from agents.clients import MORE_CLIENTS, Client
-from agents.installs import NotInstalledError, UnreachableError
+from agents.installs import driven
 from agents.mock_model import MockModel, Run, Say
 from agents.story import COMMANDS, HINT
 from conftest import RecordProperty
@@ -125,7 +125,7 @@ def test_what_hooks_tell_is_recorded_once_and_changes_no_result(
     hooked: Hooked, seen: str, home: Path, record_property: RecordProperty
 ) -> None:
     in_run = seen == "by shells as well"
-    with place_for(hooked.client, install(hooked, record_property), home) as bare:
+    with place_for(hooked.client, driven_by(hooked, record_property), home) as bare:
         place = bare.configured()
         script = hooked.script(place)
         plain = work(place, *script)
@@ -194,7 +194,7 @@ class LostError(Exception):
 def test_a_model_is_briefed_hinted_and_denied_by_hooks_alone(
     hooked: Hooked, record_property: RecordProperty
 ) -> None:
-    program = install(hooked, record_property)
+    program = driven_by(hooked, record_property)
     for _ in range(TRIES):
         with (
             contextlib.suppress(LostError),
@@ -251,19 +251,11 @@ def executed(hooked: Hooked, model: MockModel) -> list[str]:
 # --- the client and its person -------------------------------------------------------------------
 
 
-def install(hooked: Hooked, record_property: RecordProperty) -> Path:
-    """Return the client's program, and let the summary know of it."""
+def driven_by(hooked: Hooked, record_property: RecordProperty) -> Path:
+    """Return the client's program; what is recorded needs the helper."""
     helper()
-    title, package = hooked.client.title, hooked.client.package
-    try:
-        program = package.install()
-    except NotInstalledError as error:
-        record_property("not driven", f"{title} with hooks ({error})")
-        if isinstance(error, UnreachableError):
-            pytest.skip(str(error))
-        raise
-    record_property("driven", f"{title} {package.version}")
-    return program
+    client = hooked.client
+    return driven(client.package, f"{client.title} with hooks", record_property)
 
 
 def runs(daemon: DaemonProcess, columns: str) -> list[tuple[Any, ...]]:

@@ -13,7 +13,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from agents.node import NODE_FOLDER, NPM
+from conftest import RecordProperty
 from daemon_process import USER, as_user
 
 LIMIT_S = 600
@@ -126,3 +129,24 @@ def _demand_answer(words: list[str], folder: Path, environment: dict[str, str]) 
         _fetch(words, folder, environment)
     except NotInstalledError as error:
         raise UnreachableError(f"its registry is out of reach: {error}") from None
+
+
+def program_of(package: Package) -> Path:
+    """Return the package's program; skip the test where its registry is out of reach."""
+    try:
+        return package.install()
+    except UnreachableError as error:
+        pytest.skip(str(error))
+
+
+def driven(package: Package, title: str, record_property: RecordProperty) -> Path:
+    """Return the package's program, and let the summary know of it, or why it is not driven."""
+    try:
+        program = package.install()
+    except NotInstalledError as error:
+        record_property("not driven", f"{title} ({error})")
+        if isinstance(error, UnreachableError):
+            pytest.skip(str(error))
+        raise
+    record_property("driven", f"{title} {package.version}")
+    return program
